@@ -51,10 +51,11 @@ enum gguf_precision {
 
     /* Blocks of 32 activations are rounded to 8-bit integers, as most runtimes
      * do. Types that use all 8 bits (Q8_0, Q8_1, Q8_K, Q3_K, IQ4_NL, IQ4_XS)
-     * need VNNI for this (levels avxvnni and vnni512) and are computed as INT16
-     * without it. F16 and BF16 weights, and the activations that they meet, are
-     * rounded to BF16 on processors with products of BF16 (levels avx512bf16
-     * and amx; bf16 of AArch64). Attention is computed as INT16 does.
+     * need dot products of bytes for this (levels avxvnni and vnni512; dotprod
+     * and i8mm on AArch64) and are computed as INT16 without them. F16 and BF16
+     * weights, and the activations that they meet, are rounded to BF16 on
+     * processors with products of BF16 (levels avx512bf16 and amx; bf16 on
+     * AArch64). Attention is computed as INT16 does.
      *
      * If the level amx is used, the system is asked to let the process use tile
      * registers. Linux then refuses signal stacks of less than

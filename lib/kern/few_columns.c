@@ -20,6 +20,7 @@
 #define MOST_8_avxvnni(A16, V16, A8, V8, Z)  V8
 #define MOST_8_avx512(A16, V16, A8, V8, Z)   Z
 #define MOST_8_vnni512(A16, V16, A8, V8, Z)  Z
+#define MOST_8_dotprod(A16, V16, A8, V8, Z)  V8
 
 /* clang-format off */
 #define X(LEVEL, TYPE, NAME, KIND, N, SCALES, MINS, BIAS, BITS, ...) \
@@ -28,10 +29,12 @@
 #define Y(LEVEL, TYPE, NAME, KIND, N, SCALES, MINS, BIAS, BITS, ...) \
     [GG_DT_##TYPE] = { gg_kern_few16_##NAME##_##LEVEL, \
                        MOST_16_##LEVEL(__VA_ARGS__) },
-#define ROWS(LEVEL, TYPES_8) \
+#define ROWS_8(LEVEL, TYPES_8) \
     static const struct gg_kern_few_row few8_##LEVEL[GG_N_DTYPES] = { \
         TYPES_8(X, LEVEL) \
-    }; \
+    };
+#define ROWS(LEVEL, TYPES_8) \
+    ROWS_8(LEVEL, TYPES_8) \
     static const struct gg_kern_few_row few16_##LEVEL[GG_N_DTYPES] = { \
         GG_KERN_FEW_ALL(Y, LEVEL) \
     };
@@ -46,6 +49,9 @@ ROWS(avx512, GG_KERN_FEW_LOW)
 #endif
 #if HAVE_X86_VNNI512
 ROWS(vnni512, GG_KERN_FEW_ALL)
+#endif
+#if HAVE_ARM_DOTPROD
+ROWS_8(dotprod, GG_KERN_FEW_ALL)
 #endif
 #undef X
 #undef Y
@@ -66,6 +72,10 @@ static const struct gg_kern_few_row *const few[GG_N_LEVELS][2] = {
 #endif
 #if HAVE_X86_AMX
     [GG_LEVEL_AMX] = { few8_vnni512, NULL },
+#endif
+#if HAVE_ARM_DOTPROD
+    [GG_LEVEL_DOTPROD] = { few8_dotprod, NULL },
+    [GG_LEVEL_I8MM] = { few8_dotprod, NULL },
 #endif
 };
 

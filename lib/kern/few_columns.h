@@ -91,6 +91,7 @@ GG_KERN_FEW_LOW(X, 256)
 GG_KERN_FEW_LOW(X, avx512)
 GG_KERN_FEW_ALL(X, avxvnni)
 GG_KERN_FEW_ALL(X, vnni512)
+GG_KERN_FEW_ALL(X, dotprod)
 #undef X
 #define X(level, type, name, ...)                                             \
     gg_kern_few_fn gg_kern_few16_##name##_##level;

@@ -39,8 +39,23 @@
     .pack_x = gg_kern_bf16_pack_x_##NAME, .tile = gg_kern_bf16_tile_##NAME,   \
     .dot = gg_kern_gemm_dot_decoded
 
-#define PACK_GROUPS_c   NULL
-#define PACK_GROUPS_256 gg_kern_int_pack_groups_256
+#define PACK_GROUPS_c       NULL
+#define PACK_GROUPS_256     gg_kern_int_pack_groups_256
+#define PACK_GROUPS_dotprod gg_kern_int_pack_groups_256
+#define PACK_GROUPS_i8mm    gg_kern_i8_pack_groups_i8mm
+#define PACK_X_c            gg_kern_i8_pack_x_c
+#define PACK_X_256          gg_kern_i8_pack_x_256
+#define PACK_X_dotprod      gg_kern_i8_pack_pairs_256
+#define PACK_X_i8mm         gg_kern_i8_pack_pairs_256
+/* Order of bytes; amount by which the bias is below that of unsigned weights. */
+#define ORDER_c           GG_GEMM_I8_BY_QUADS
+#define ORDER_256         GG_GEMM_I8_BY_QUADS
+#define ORDER_dotprod     GG_GEMM_I8_BY_PAIRS
+#define ORDER_i8mm        GG_GEMM_I8_BY_MATRICES
+#define LESS_c(TOP)       0
+#define LESS_256(TOP)     0
+#define LESS_dotprod(TOP) ((TOP) < 127 ? 0 : ((TOP) + 1) / 2)
+#define LESS_i8mm(TOP)    LESS_dotprod(TOP)
 /* Integer forms have 256 steps a block. kc makes their panels as large as the
  * exact ones. */
 #define I16(SCALES, MINS, MOST, LEVEL, PACK, TILE)                            \
@@ -55,7 +70,10 @@
         .pack_groups = PACK_GROUPS_##PACK,                                    \
         .pack_x = gg_kern_i16_pack_x_##PACK,                                  \
         .tile = gg_kern_i16_tile_##SCALES##_##MINS##_##TILE,                  \
-        .ints = { 2, SCALES, MINS, 0, 0, GG_GEMM_INT_LIMIT(MOST) },           \
+        .ints = { .width = 2,                                                 \
+                  .n_scales = SCALES,                                         \
+                  .n_mins = MINS,                                             \
+                  .most = GG_GEMM_INT_LIMIT(MOST) },                          \
     }
 #define I8(SCALES, MINS, BIAS, TOP, LEVEL, PACK, TILE)                        \
     {                                                                         \
@@ -66,9 +84,14 @@
         .kc = 4 * GG_GEMM_KC_##LEVEL, .mc = GG_GEMM_MC_##LEVEL,               \
         .round = GG_GEMM_ROUND_##LEVEL, .buf_size = GG_GEMM_BUF_SIZE,         \
         .pack_rows = gg_kern_gemm_pack_ints, .pack_w = gg_kern_i8_pack_w_c,   \
-        .pack_groups = PACK_GROUPS_##PACK,                                    \
-        .pack_x = gg_kern_i8_pack_x_##PACK, .tile = TILE,                     \
-        .ints = { 1, SCALES, MINS, BIAS, TOP, 0 },                            \
+        .pack_groups = PACK_GROUPS_##PACK, .pack_x = PACK_X_##PACK,           \
+        .tile = TILE,                                                         \
+        .ints = { .width = 1,                                                 \
+                  .n_scales = SCALES,                                         \
+                  .n_mins = MINS,                                             \
+                  .bias = (BIAS)-LESS_##PACK(TOP),                            \
+                  .top = (TOP)-LESS_##PACK(TOP),                              \
+                  .order = ORDER_##PACK },                                    \
     }
 /* TILE(bits, scales, minima) */
 #define I8_FORMS(LEVEL, PACK, TILE)                                           \
@@ -89,6 +112,9 @@
     gg_kern_i8_tile_##SCALES##_##MINS##_avxvnni
 #define TILE_VNNI512(BITS, SCALES, MINS)                                      \
     gg_kern_i8_tile_##SCALES##_##MINS##_vnni512
+#define TILE_DOTPROD(BITS, SCALES, MINS)                                      \
+    gg_kern_i8_tile_##SCALES##_##MINS##_dotprod
+#define TILE_I8MM(BITS, SCALES, MINS) gg_kern_i8_tile_##SCALES##_##MINS##_i8mm
 /* Without VNNI, of less than 8 bits. */
 #define TILE_256(BITS, SCALES, MINS)    TILE_U##BITS(SCALES, MINS, 256)
 #define TILE_AVX512(BITS, SCALES, MINS) TILE_U##BITS(SCALES, MINS, avx512)
@@ -152,6 +178,16 @@ static const struct gg_kern_gemm i8_vnni512[] = {
     I8_FORMS(INT512, 256, TILE_VNNI512)
 };
 #endif
+#if HAVE_ARM_DOTPROD
+static const struct gg_kern_gemm i8_dotprod[] = {
+    I8_FORMS(DOTPROD, dotprod, TILE_DOTPROD)
+};
+#endif
+#if HAVE_ARM_I8MM
+static const struct gg_kern_gemm i8_i8mm[] = {
+    I8_FORMS(DOTPROD, i8mm, TILE_I8MM)
+};
+#endif
 #if HAVE_X86_AVX512BF16
 static const struct gg_kern_gemm bf16_avx512bf16 = {
     BF16(avx512bf16, AVX512, 2)
@@ -189,6 +225,12 @@ static const struct {
 #endif
 #if HAVE_X86_AVX512BF16
     [GG_LEVEL_AVX512BF16] = { NULL, &bf16_avx512bf16, NULL, NULL },
+#endif
+#if HAVE_ARM_DOTPROD
+    [GG_LEVEL_DOTPROD] = { NULL, NULL, NULL, i8_dotprod },
+#endif
+#if HAVE_ARM_I8MM
+    [GG_LEVEL_I8MM] = { NULL, NULL, NULL, i8_i8mm },
 #endif
 #if HAVE_ARM_BF16
     [GG_LEVEL_BF16] = { NULL, &bf16_bf16, NULL, NULL },

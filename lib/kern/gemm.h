@@ -152,11 +152,12 @@ struct gg_kern_gemm_ints {
      * one run. */
     unsigned n_scales;
     unsigned n_mins; /* minima of a row in a block */
-    unsigned bias;   /* 8-bit forms: bias of weights */
-    unsigned top;    /* 8-bit forms: largest weight with the bias */
+    int bias;        /* 8-bit forms: bias of weights */
+    int top;         /* 8-bit forms: largest weight with the bias */
     /* 16-bit forms: limit of the sum of magnitudes of a column in a run */
     uint32_t most;
-    bool tiles; /* 8-bit forms: panels are those of gemm_tiles.h */
+    bool tiles;    /* 8-bit forms: panels are those of gemm_tiles.h */
+    uint8_t order; /* other 8-bit forms: enum gg_gemm_i8_order */
 };
 
 /* A form at a level. */
@@ -329,7 +330,12 @@ enum {
     GG_GEMM_NR_INT512 = 6,
     GG_GEMM_KC_INT512 = GG_GEMM_KC_AVX512,
     GG_GEMM_MC_INT512 = GG_GEMM_MC_AVX512,
-    GG_GEMM_ROUND_INT512 = GG_GEMM_NR_INT512
+    GG_GEMM_ROUND_INT512 = GG_GEMM_NR_INT512,
+    GG_GEMM_MR_DOTPROD = 16, /* tiles of bytes with dot products, and I8MM */
+    GG_GEMM_NR_DOTPROD = 8,
+    GG_GEMM_KC_DOTPROD = GG_GEMM_KC_256,
+    GG_GEMM_MC_DOTPROD = GG_GEMM_MC_256,
+    GG_GEMM_ROUND_DOTPROD = 12 * GG_GEMM_NR_DOTPROD
 };
 
 #endif

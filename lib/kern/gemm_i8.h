@@ -33,6 +33,18 @@
  *         float sum[n_mins][nr]
  *
  * where sum is already multiplied by s.
+ *
+ * With dot products of AArch64, which multiply signed bytes, weights of types
+ * that use 7 or 8 bits are signed, with a bias of 0 (of -1 in the form whose
+ * bias is 127). Activations of two columns lie together, so that two loads get
+ * their 32 steps:
+ *
+ *     int8_t i[8][nr / 2][4][2][8]
+ *
+ * where i[r][c][t][h] has 8 steps from 32 r + 8 t on of column 2 c + h. With
+ * I8MM, which multiplies matrices of two rows by 8 steps, weights are
+ *
+ *     int8_t q[32][mr][8]
  */
 #ifndef GG_KERN_GEMM_I8_H
 #define GG_KERN_GEMM_I8_H
@@ -59,9 +71,32 @@ enum {
     ((width)*4 * (GG_GEMM_I8_QUADS + GG_GEMM_I8_RUNS(n_scales) +              \
                   GG_GEMM_I8_SCALES + (n_mins)))
 
+/* Order of bytes in panels. */
+enum gg_gemm_i8_order {
+    GG_GEMM_I8_BY_QUADS,   /* four steps lie together on both sides */
+    GG_GEMM_I8_BY_PAIRS,   /* pairs of columns, four steps of weights */
+    GG_GEMM_I8_BY_MATRICES /* pairs of columns, eight steps of weights */
+};
+
+/* Where step p of row r, or of column c, is in a block. */
+static inline size_t gg_gemm_i8_w_index(const struct gg_kern_gemm *g, size_t p,
+                                        size_t r)
+{
+    const size_t n = g->ints.order == GG_GEMM_I8_BY_MATRICES ? 8 : 4;
+    return (p / n * g->mr + r) * n + p % n;
+}
+
+static inline size_t gg_gemm_i8_x_index(const struct gg_kern_gemm *g, size_t p,
+                                        size_t c)
+{
+    if (g->ints.order == GG_GEMM_I8_BY_QUADS)
+        return (p / 4 * g->nr + c) * 4 + p % 4;
+    return p / 32 * 32 * g->nr + c / 2 * 64 + p % 32 / 8 * 16 + c % 2 * 8 +
+           p % 8;
+}
+
 struct gg_gemm_i8_x {
-    /* step p of column c is i[(p / 4 * nr + c) * 4 + p % 4] */
-    int8_t *i;
+    int8_t *i; /* gg_gemm_i8_x_index() */
     int32_t *begin;
     float *s, *sum;
 };
@@ -81,7 +116,9 @@ static inline struct gg_gemm_i8_x gg_gemm_i8_x_at(const struct gg_kern_gemm *g,
 
 /* As those of 16 bits. */
 gg_kern_gemm_pack_fn gg_kern_i8_pack_w_c;
-gg_kern_gemm_pack_fn gg_kern_i8_pack_x_c, gg_kern_i8_pack_x_256;
+gg_kern_gemm_pack_fn gg_kern_i8_pack_x_c, gg_kern_i8_pack_x_256,
+    gg_kern_i8_pack_pairs_256;
+gg_kern_gemm_pack_groups_fn gg_kern_i8_pack_groups_i8mm;
 
 /* gg_kern_i8_tile_8_8_avxvnni and so on: of scales, of minima, level. */
 #define GG_GEMM_I8_TILES(X, level)                                            \
@@ -92,6 +129,8 @@ gg_kern_gemm_pack_fn gg_kern_i8_pack_x_c, gg_kern_i8_pack_x_256;
 GG_GEMM_I8_TILES(X, c)
 GG_GEMM_I8_TILES(X, avxvnni)
 GG_GEMM_I8_TILES(X, vnni512)
+GG_GEMM_I8_TILES(X, dotprod)
+GG_GEMM_I8_TILES(X, i8mm)
 #undef X
 
 /* gg_kern_u4_tile_8_0_256 and so on: of bits, of scales, of minima, level

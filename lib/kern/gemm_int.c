@@ -387,7 +387,7 @@ static void pack_direct(const struct gg_kern_gemm *g, const struct source *s,
     const size_t stride = row + 32, used = len * g->ints.width;
     const size_t n_scales = GG_MAX(g->ints.n_scales * len / 256, 1);
     const size_t n_mins = g->ints.n_mins * len / 256;
-    const int bias = (int)g->ints.bias;
+    const int bias = g->ints.bias;
     uint8_t *q = (uint8_t *)s->buf;
     for (size_t r = 0; r < n; r++, src += src_stride, q += stride) {
         float d[GG_GEMM_INT_STEPS / 16], m[GG_GEMM_INT_STEPS / 16];

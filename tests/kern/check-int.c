@@ -25,22 +25,26 @@ static void *panel_of(size_t size)
                   0x5a, (size / 64 + 2) * 64);
 }
 
-/* Step p of row r of a block of integers. */
-static int step_at(const struct gg_kern_gemm *g, const void *q, size_t p,
-                   size_t r, size_t width)
+/* Where step p of row r of a block of 16-bit integers is. */
+static size_t index_16(size_t p, size_t r, size_t width)
 {
-    if (g->ints.width == 1)
-        return ((const uint8_t *)q)[(p / 4 * width + r) * 4 + p % 4];
-    return ((const int16_t *)
-                q)[((p / 32 * 16 + p % 16) * width + r) * 2 + p % 32 / 16];
+    return ((p / 32 * 16 + p % 16) * width + r) * 2 + p % 32 / 16;
 }
 
 /* Bytes of tiles are signed if they have no bias. */
+static bool is_signed(const struct gg_kern_gemm *g)
+{
+    return g->ints.tiles ? !g->ints.bias
+                         : g->ints.order != GG_GEMM_I8_BY_QUADS;
+}
+
 static int w_at(const struct gg_kern_gemm *g, const struct gg_gemm_int_w *w,
                 size_t p, size_t r)
 {
-    const int q = step_at(g, w->q, p, r, g->mr);
-    return g->ints.tiles && !g->ints.bias ? (int8_t)q : q - (int)g->ints.bias;
+    if (g->ints.width != 1)
+        return w->q[index_16(p, r, g->mr)];
+    const uint8_t q = ((const uint8_t *)w->q)[gg_gemm_i8_w_index(g, p, r)];
+    return (is_signed(g) ? (int8_t)q : q) - g->ints.bias;
 }
 
 /* A block of activations, of one or two bytes each. */
@@ -67,8 +71,9 @@ static int x_at(const struct gg_kern_gemm *g, const struct x_block *x,
 {
     if (g->ints.tiles)
         return ((const int8_t *)x->i)[(p / 32 * g->nr + c) * 32 + p % 32];
-    const int i = step_at(g, x->i, p, c, g->nr);
-    return g->ints.width == 1 ? (int8_t)i : i;
+    if (g->ints.width == 1)
+        return ((const int8_t *)x->i)[gg_gemm_i8_x_index(g, p, c)];
+    return ((const int16_t *)x->i)[index_16(p, c, g->nr)];
 }
 
 /* Steps of an integer sum: those that share a scale on both sides. */
@@ -351,9 +356,10 @@ static bool tile_good(const struct tile_case *t)
 static void fill_w(const struct gg_kern_gemm *g, unsigned char *panel,
                    size_t n_blocks, bool extreme, const struct tile_case *t)
 {
-    const int bias = (int)g->ints.bias, top = (int)g->ints.top;
+    const int bias = g->ints.bias, top = g->ints.top;
     const int least = g->ints.width != 1 ? -(int)(INT32_MAX / g->ints.most)
                       : g->ints.tiles && !bias ? -128
+                      : is_signed(g)           ? -top - 1 - bias
                                                : -bias;
     const int most = g->ints.width == 1 ? top - bias : -least;
     for (size_t b = 0; b < n_blocks; b++) {
@@ -366,11 +372,10 @@ static void fill_w(const struct gg_kern_gemm *g, unsigned char *panel,
                     q = (x_at(g, &x, p, r % g->nr) < 0) == (r & 1) ? most
                                                                    : least;
                 if (g->ints.width == 1)
-                    ((uint8_t *)w.q)[(p / 4 * g->mr + r) * 4 + p % 4] =
+                    ((uint8_t *)w.q)[gg_gemm_i8_w_index(g, p, r)] =
                         (uint8_t)(q + bias);
                 else
-                    w.q[((p / 32 * 16 + p % 16) * g->mr + r) * 2 +
-                        p % 32 / 16] = (int16_t)q;
+                    w.q[index_16(p, r, g->mr)] = (int16_t)q;
             }
         for (size_t i = 0; i < g->ints.n_scales * g->mr; i++)
             w.d[i] = rnd_f32();

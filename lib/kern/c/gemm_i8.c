@@ -16,21 +16,15 @@ enum {
     RUN = 32 /* steps that share a scale of activations */
 };
 
-/* Where step p of a row of a panel is, width wide. */
-static size_t step_index(size_t p, size_t row, size_t width)
-{
-    return (p / 4 * width + row) * 4 + p % 4;
-}
-
 void gg_kern_i8_pack_w_c(const struct gg_kern_gemm *g, void *panel,
                          size_t first, const float *src, size_t stride,
                          size_t n, size_t k)
 {
-    const int bias = (int)g->ints.bias;
+    const int bias = g->ints.bias;
     for (size_t p = 0; p < (k + STEPS - 1) / STEPS * STEPS; p++) {
         uint8_t *q = (uint8_t *)panel + p / STEPS * g->w_block;
         for (size_t r = 0; r < n; r++)
-            q[step_index(p % STEPS, first + r, g->mr)] =
+            q[gg_gemm_i8_w_index(g, p % STEPS, first + r)] =
                 (uint8_t)((p < k ? (int)src[r * stride + p] : 0) + bias);
     }
 }
@@ -68,11 +62,10 @@ static void put_column(const struct gg_kern_gemm *g, struct gg_gemm_i8_x to,
                       n > at ? GG_MIN(n - at, (size_t)RUN) : 0, i + at);
     }
     for (size_t p = 0; p < STEPS; p++)
-        to.i[step_index(p, c, g->nr)] = i[p];
+        to.i[gg_gemm_i8_x_index(g, p, c)] = i[p];
     for (unsigned r = 0; r < n_runs; r++)
         to.begin[r * g->nr + c] =
-            -(int32_t)g->ints.bias *
-            sum_of(i + r * (STEPS / n_runs), STEPS / n_runs);
+            -g->ints.bias * sum_of(i + r * (STEPS / n_runs), STEPS / n_runs);
     for (unsigned m = 0; m < n_mins; m++)
         to.sum[m * g->nr + c] =
             (float)sum_of(i + m * (STEPS / n_mins), STEPS / n_mins) *
@@ -96,7 +89,8 @@ static void multiply_column(const uint8_t *q, const int8_t *x,
 {
     for (unsigned p = 0; p < 4 * n_quads; p++)
         for (unsigned r = 0; r < MR; r++)
-            sum[r] += q[step_index(p, r, MR)] * x[step_index(p, 0, NR)];
+            sum[r] +=
+                q[p / 4 * 4 * MR + r * 4 + p % 4] * x[p / 4 * 4 * NR + p % 4];
 }
 
 static void multiply_tile(const void *w_panel, const void *x_panel,

@@ -9,14 +9,22 @@
  *                       which support only types of up to 7 bits
  *     VI_SCALE(c, a, b) c += the sums of two products of 16 bits
  *
+ * or, where dot products multiply signed bytes and columns lie in pairs
+ * (gemm_i8.h), SIGNED and
+ *
+ *     VI_DP_TWO(c, a, b, x) c += the products of the quads a and b with the two
+ *                           quads of a column at x
+ *     VI_SCALE(c, a, b)     c += products of 32 bits
+ *
+ *
  * lanes_blocks.h turns blocks into bytes; this file turns bytes into sums.
  */
 #include "kern/simd/few_sums.h"
 
-#ifdef VI_DP
+#if defined(VI_DP) || SIGNED
 #define FEW_TYPES        GG_KERN_FEW_ALL
 #define CODE(KIND, BITS) KIND##_8
-#define TWO_APART        1
+#define TWO_APART        !SIGNED /* bytes of 7 bits are not enough */
 #else
 #define FEW_TYPES        GG_KERN_FEW_LOW
 #define CODE(KIND, BITS) KIND##_##BITS
@@ -44,8 +52,29 @@ static GG_ALWAYS_INLINE void acts_at(struct acts *x, const int32_t *at,
     x->sum = x->s + GG_GEMM_I8_SCALES * NR;
 }
 
+/* The quads of 16 or 32 steps that begin with quad t. */
+static GG_ALWAYS_INLINE const int32_t *quads_at(const struct acts *x, size_t t)
+{
+    return x->quads +
+           (SIGNED ? t / PARTS * PARTS * NR + t % PARTS * 2 : t * NR);
+}
+
 /* Sums of products of n quads of the rows with those of the columns at x,
  * before they are widened to 32 bits: 16-bit sums without VNNI. */
+#if SIGNED
+static GG_ALWAYS_INLINE void multiply_quads(VI to[COLS], const VI *q,
+                                            const int32_t *x, size_t n,
+                                            int n_cols)
+{
+    GG_UNROLL
+    for (size_t t = 0; t < n; t += 2) {
+        GG_UNROLL
+        for (int j = 0; j < n_cols; j++)
+            VI_DP_TWO(to[j], q[t], q[t + 1],
+                      x + j / 2 * 16 + j % 2 * 2 + t * 2);
+    }
+}
+#else
 static GG_ALWAYS_INLINE void multiply_quads(VI to[COLS], const VI *q,
                                             const int32_t *x, size_t n,
                                             int n_cols)
@@ -67,15 +96,17 @@ static GG_ALWAYS_INLINE void multiply_quads(VI to[COLS], const VI *q,
     }
 }
 
+#endif
+
 /* The integer sums of run i, n quads long. */
 static GG_ALWAYS_INLINE void multiply_run(const struct out *o, VI acc[COLS],
                                           const VI *q, size_t i, size_t n)
 {
-    const int32_t *at = o->x->quads + i * n * NR;
+    const int32_t *at = quads_at(o->x, i * n);
     GG_UNROLL
     for (int j = 0; j < o->n_cols; j++)
         acc[j] = vi_words(o->x->begin[i * NR + (size_t)j]);
-#ifdef VI_DP
+#if defined(VI_DP) || SIGNED
     multiply_quads(acc, q, at, n, o->n_cols);
 #else
     const size_t some = GG_MIN(n, (size_t)GG_GEMM_I8_SUMS(o->bits));
@@ -154,7 +185,14 @@ static GG_ALWAYS_INLINE void one_run(struct out *o, const VI q[PARTS],
     add_part(o, acc, i);
 }
 
-/* Initial value of a sum of 16 steps: -4 times the sum of activations. */
+/* Initial value of a sum of 16 steps: -4 times the sum of activations, or 0 if
+ * weights are signed. */
+#if SIGNED
+static GG_ALWAYS_INLINE void fold_begin(struct out *o)
+{
+    (void)o;
+}
+#else
 static GG_ALWAYS_INLINE void fold_begin(struct out *o)
 {
     const __m256i four = _mm256_set1_epi8(4), m1 = _mm256_set1_epi16(-1);
@@ -171,6 +209,7 @@ static GG_ALWAYS_INLINE void fold_begin(struct out *o)
                             _mm256_madd_epi16(sum, m1));
     }
 }
+#endif
 
 /* Sums of 16 steps have to fit into 16 bits. In Q2_K, larger bytes are shifted
  * down first: sums are at most 16 * 3 * 127 = 6096. In Q3_K, bytes are up to 7,
@@ -181,7 +220,12 @@ static GG_ALWAYS_INLINE void fold_run(struct out *o, const VI q[4], size_t i,
                                       VI sub, unsigned n)
 {
     VI part[COLS];
-#ifdef VI_DP
+#if SIGNED
+    const VI factor = sub;
+    GG_UNROLL
+    for (int j = 0; j < o->n_cols; j++)
+        part[j] = vi_zero();
+#elif defined(VI_DP)
     const VI factor = o->bias ? vi_and(sub, vi_words(0xffff)) : sub;
     GG_UNROLL
     for (int j = 0; j < o->n_cols; j++)
@@ -189,7 +233,7 @@ static GG_ALWAYS_INLINE void fold_run(struct out *o, const VI q[4], size_t i,
 #else
     const VI factor = vi_or(sub, vi_sll(sub, 16));
 #endif
-    multiply_quads(part, q, o->x->quads + i * 4 * NR, 4, o->n_cols);
+    multiply_quads(part, q, quads_at(o->x, 4 * i), 4, o->n_cols);
     GG_UNROLL
     for (int j = 0; j < o->n_cols; j++) {
         part[j] = n ? vi_sra(part[j], n) : part[j];
@@ -224,7 +268,7 @@ static GG_ALWAYS_INLINE void one_end(struct out *o, VF d)
 /* Functions of each kind, and without VNNI of each number of bits that the kind
  * has there. */
 /* clang-format off */
-#ifdef VI_DP
+#if defined(VI_DP) || SIGNED
 #define KINDS(X) X(own, 8) X(sub, 8) X(half, 8) X(two, 8) X(fold, 8) X(one, 8)
 #else
 #define KINDS(X) \

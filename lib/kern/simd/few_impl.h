@@ -243,16 +243,30 @@ static GG_ALWAYS_INLINE void multiply_few(const struct gg_kern_few *f,
 #define ONE_OF(NAME) NULL
 #endif
 
+/* Where weights are signed, types whose bytes use 3, 7 or 8 bits have no bias
+ * (lanes.h). */
+#define LANES_BY_0(KIND, NAME)      LANES_OF(LANES_##KIND(NAME), ROWS_LEVEL)
+#define LANES_BY_1(KIND, NAME)      LANES_OF(NAME, LEVEL)
+#define LANES_BY_(SIGN, KIND, NAME) LANES_BY_##SIGN(KIND, NAME)
+#define LANES_BY(SIGN, KIND, NAME)  LANES_BY_(SIGN, KIND, NAME)
+#define SIGN_2                      0
+#define SIGN_3                      SIGNED
+#define SIGN_4                      0
+#define SIGN_5                      0
+#define SIGN_6                      0
+#define SIGN_7                      SIGNED
+#define SIGN_8                      SIGNED
+
 /* FULL, the kernel of a type; CODE: of its kind. */
 #define FEW(FULL, NAME, KIND, CODE, N, SCALES, MINS, BIAS, BITS)              \
     ONE_DECLARE(NAME)                                                         \
     static const struct type type_##NAME = {                                  \
-        .lanes = LANES_OF(LANES_##KIND(NAME), ROWS_LEVEL),                    \
+        .lanes = LANES_BY(SIGN_##BITS, KIND, NAME),                           \
         .size = (N) * sizeof(struct gg_block_##NAME),                         \
         .n_scales = SCALES,                                                   \
         .n_mins = MINS,                                                       \
         .x_words = FEW_X_WORDS(SCALES, MINS),                                 \
-        .bias = BIAS,                                                         \
+        .bias = SIGN_##BITS ? 0 : (BIAS),                                     \
         .one = ONE_OF(NAME),                                                  \
         .cols = CODE                                                          \
     };                                                                        \

@@ -8,6 +8,10 @@
 #include <assert.h>
 #include <stddef.h>
 
+#ifndef SIGNED
+#define SIGNED 0 /* see few_i8_impl.h */
+#endif
+
 enum { COLS = NR }; /* largest number of columns with code */
 
 struct acts;

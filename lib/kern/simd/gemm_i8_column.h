@@ -74,7 +74,7 @@ static inline void gg_gemm_i8_put_column(const struct gg_kern_gemm_ints *ints,
                                          const float *x, int32_t *to)
 {
     const unsigned n_runs = GG_GEMM_I8_RUNS(ints->n_scales);
-    const __m256i bias = _mm256_set1_epi32(-(int32_t)ints->bias);
+    const __m256i bias = _mm256_set1_epi32(-ints->bias);
     __m256i even, odd, sum[2];
     float s[GG_GEMM_I8_SCALES];
     for (size_t r = 0; r < GG_GEMM_I8_SCALES; r++)

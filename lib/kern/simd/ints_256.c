@@ -34,6 +34,16 @@ static GG_ALWAYS_INLINE void store_32(TO *to, __m256i v)
     to->q += 32;
 }
 
+/* The low bytes of 16-bit integers, which fit into a byte. */
+static GG_ALWAYS_INLINE __m256i low_bytes(__m256i lo, __m256i hi)
+{
+#ifdef __aarch64__ /* of any sign */
+    return (__m256i){ vuzp1q_u8(lo.lo, lo.hi), vuzp1q_u8(hi.lo, hi.hi) };
+#else
+    return _mm256_permute4x64_epi64(_mm256_packus_epi16(lo, hi), 0xd8);
+#endif
+}
+
 /* Store 16-bit integers: steps 0 .. 15 and 16 .. 31. */
 static GG_ALWAYS_INLINE void put_16(TO *to, __m256i lo, __m256i hi)
 {
@@ -44,9 +54,8 @@ static GG_ALWAYS_INLINE void put_16(TO *to, __m256i lo, __m256i hi)
         store_32(to, _mm256_permute2x128_si256(a, b, 0x31));
     } else {
         const __m256i bias = _mm256_set1_epi16((short)to->bias);
-        const __m256i v = _mm256_packus_epi16(_mm256_add_epi16(lo, bias),
-                                              _mm256_add_epi16(hi, bias));
-        store_32(to, _mm256_permute4x64_epi64(v, 0xd8));
+        store_32(to, low_bytes(_mm256_add_epi16(lo, bias),
+                               _mm256_add_epi16(hi, bias)));
     }
 }
 

@@ -33,11 +33,13 @@ struct lanes {
 /* Read the next n steps, at most 256 and a multiple of the type's block. */
 typedef void lanes_fn(struct lanes *w, const struct rows *r, size_t n);
 
-/* gg_kern_lanes_q4_k_256 and so on. */
+/* gg_kern_lanes_q4_k_256 and so on. Types whose bytes use 3, 7 or 8 bits also
+ * have lanes of signed bytes without a bias, ..._dotprod. */
 #define LANES_OF_(NAME, LEV) gg_kern_lanes_##NAME##_##LEV
 #define LANES_OF(NAME, LEV)  LANES_OF_(NAME, LEV)
 #define X(level, type, name, ...)                                             \
-    lanes_fn gg_kern_lanes_##name##_256, gg_kern_lanes_##name##_avx512;
+    lanes_fn gg_kern_lanes_##name##_256, gg_kern_lanes_##name##_avx512,       \
+        gg_kern_lanes_##name##_dotprod;
 GG_KERN_FEW_ALL(X, )
 #undef X
 

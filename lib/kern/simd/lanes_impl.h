@@ -2,7 +2,7 @@
 /* lanes_impl.h - the functions of lanes.h
  *
  * Included once by the file of a width of vectors, after rows_256.h or
- * rows_512.h.
+ * rows_512.h. With LANES_SIGNED, the functions are those of signed bytes.
  */
 #include "dtype/iq_code.h"
 #include "kern/simd/lanes.h"
@@ -70,8 +70,22 @@ static GG_ALWAYS_INLINE void put_min(struct to *to, size_t i, VF m)
         struct to to = { w, n, BIAS, APART, 0 };                              \
         BLOCKS_##N(NAME, &to, &rows);                                         \
     }
+#ifdef LANES_SIGNED
+#define SIGNED_2(NAME, N)
+#define SIGNED_3(NAME, N) LANES(LANES_OF(NAME, LANES_SIGNED), NAME, N, 0, 0)
+#define SIGNED_4(NAME, N)
+#define SIGNED_5(NAME, N)
+#define SIGNED_6(NAME, N)
+#define SIGNED_7 SIGNED_3
+#define SIGNED_8 SIGNED_3
+#define X(level, type, NAME, KIND, N, SCALES, MINS, BIAS, BITS, ...)          \
+    SIGNED_##BITS(NAME, N)
+GG_KERN_FEW_ALL(X, )
+#undef X
+#else
 #define X(level, type, NAME, KIND, N, SCALES, MINS, BIAS, ...)                \
     LANES(LANES_OF(NAME, ROWS_LEVEL), NAME, N, BIAS, 0)
 GG_KERN_FEW_ALL(X, )
 #undef X
 LANES(LANES_OF(q2_k_apart, ROWS_LEVEL), q2_k, 1, 0, 1)
+#endif
