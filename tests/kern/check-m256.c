@@ -11,6 +11,7 @@
 #include "tests/tap.h"
 
 #if HAVE_KERN_256
+#include "kern/simd/dp_256.h"
 #include "kern/simd/m256.h"
 
 #include <math.h>
@@ -434,6 +435,64 @@ static void check_operations(void)
           same_bits);
 }
 
+/* c + the sum of the two products of 16 bits of x and y in lane i, modulo
+ * 2^32. */
+static uint32_t add_two(int i, const union lanes *x, const union lanes *y)
+{
+    uint32_t sum = c.u32[i];
+    for (int k = 2 * i; k < 2 * i + 2; k++)
+        sum += (uint32_t)(x->s16[k] * y->s16[k]);
+    return sum;
+}
+
+/* The sum of the two products of bytes in 16 bits i. */
+static int two_bytes(int i)
+{
+    return a.u8[2 * i] * b.s8[2 * i] + a.u8[2 * i + 1] * b.s8[2 * i + 1];
+}
+
+static void check_products(void)
+{
+    int bad[5] = { 0 };
+    union lanes one;
+    for (int i = 0; i < 16; i++)
+        one.s16[i] = 1;
+    for (int round = 0; round < ROUNDS; round++) {
+        union lanes all, of[5];
+        fill_lanes(&a);
+        fill_lanes(&b);
+        fill_lanes(&c);
+        for (int i = 0; i < 8; i++)
+            all.u32[i] = b.u32[round % 8];
+        __m256i v[5] = { C, C, C, C, C };
+        const __m256i x = _mm256_loadu_si256((const void *)&all);
+        GG_DP_MADDWD_256(v[0], A, B);
+        GG_DP_MADDWD_ALL_256(v[1], A, x);
+        GG_DP_PAIRS_256(v[2], A);
+        const union lanes before = a;
+        for (int i = 0; i < 32; i++)
+            a.u8[i] &= 127;
+        GG_DP_MUL_BYTES_256(v[3], A, B);
+        GG_DP_ADD_BYTES_256(v[4], A, B);
+        for (int k = 0; k < 5; k++)
+            _mm256_storeu_si256((void *)&of[k], v[k]);
+        for (int i = 0; i < 8; i++) {
+            bad[0] += of[0].u32[i] != add_two(i, &before, &b);
+            bad[1] += of[1].u32[i] != add_two(i, &before, &all);
+            bad[2] += of[2].u32[i] != add_two(i, &before, &one);
+        }
+        for (int i = 0; i < 16; i++) {
+            bad[3] += of[3].s16[i] != two_bytes(i);
+            bad[4] += of[4].u16[i] != (uint16_t)(c.u16[i] + two_bytes(i));
+        }
+    }
+    ok(!bad[0], "products of pairs, added");
+    ok(!bad[1], "products with one pair for all lanes, added");
+    ok(!bad[2], "sums of pairs, added");
+    ok(!bad[3], "products of bytes");
+    ok(!bad[4], "products of bytes, added");
+}
+
 int main(void)
 {
     if (!(gg_kern_cpu_detect() & GG_CPU_256)) {
@@ -445,6 +504,7 @@ int main(void)
     check_floats();
     check_doubles();
     check_halves();
+    check_products();
     check_rest();
     check_operations();
     return done_testing();

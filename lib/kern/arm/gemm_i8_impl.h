@@ -125,7 +125,7 @@ static GG_ALWAYS_INLINE struct sums add_mins(struct sums to, const float *m,
     return to;
 }
 
-/* Addresses of a run of a block. */
+/* Addresses in a block, at the current run. */
 struct at {
     const int8_t *x;
     const int32_t *begin;

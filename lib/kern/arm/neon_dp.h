@@ -12,6 +12,26 @@
 #define GG_DP_MADDWD_256(c, a, b)                                             \
     ((c) = _mm256_add_epi32(c, _mm256_madd_epi16(a, b)))
 
+/* The same for a b whose 32-bit lanes are equal: the integers of even number of
+ * a and those of odd number are multiplied by one each, which takes half of the
+ * instructions. Their separation is shared by products with the same a. Inline
+ * assembly, since gcc 12 copies sums between registers around the intrinsics;
+ * constraint x: registers 0 to 15, as lanes of 16 bits need. */
+M256_INLINE __m256i m256_madd_all(__m256i c, __m256i a, __m256i b)
+{
+    const int16x8_t even = vuzp1q_s16(m128_s16(a.lo), m128_s16(a.hi));
+    const int16x8_t odd = vuzp2q_s16(m128_s16(a.lo), m128_s16(a.hi));
+    __asm__("smlal %0.4s, %2.4h, %4.h[0]\n\t"
+            "smlal2 %1.4s, %2.8h, %4.h[0]\n\t"
+            "smlal %0.4s, %3.4h, %4.h[1]\n\t"
+            "smlal2 %1.4s, %3.8h, %4.h[1]"
+            : "+w"(c.lo), "+w"(c.hi)
+            : "w"(even), "w"(odd), "x"(b.lo));
+    return c;
+}
+
+#define GG_DP_MADDWD_ALL_256(c, a, b) ((c) = m256_madd_all(c, a, b))
+
 /* Sums of the two products of bytes in each 16 bits. */
 M256_INLINE __m128i m128_mul_bytes(__m128i a, __m128i b)
 {

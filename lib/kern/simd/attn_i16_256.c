@@ -6,7 +6,7 @@
 #include "kern/simd/gemm_int_cols.h"
 
 #define TILE           gg_kern_attn_i16_tile_256
-#define VI_DP(c, a, b) GG_DP_MADDWD_256(c, a, b)
+#define VI_DP(c, a, b) GG_DP_MADDWD_ALL_256(c, a, b)
 #include "kern/simd/attn_i16_256.h"
 
 /* Two vectors; the lanes are those of a longer one. */

@@ -8,5 +8,5 @@
 #include "kern/simd/rows_256.h"
 
 #define LEVEL          256
-#define VI_DP(c, a, b) GG_DP_MADDWD_256(c, a, b)
+#define VI_DP(c, a, b) GG_DP_MADDWD_ALL_256(c, a, b)
 #include "kern/simd/few_i16_impl.h"

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define LEVEL          256
-#define VI_DP(c, a, b) GG_DP_MADDWD_256(c, a, b)
+#define VI_DP(c, a, b) GG_DP_MADDWD_ALL_256(c, a, b)
 #include "kern/simd/gemm_int_256.h"
 
 #include "kern/simd/gemm_i16_impl.h"

@@ -37,6 +37,9 @@
 #define GG_DP_MADDWD_256(c, a, b)                                             \
     GG_DP_TWO(__m256i, "x", "x", "vpmaddwd", "vpaddd", c, a, b)
 
+/* The same for a b whose 32-bit lanes are equal. */
+#define GG_DP_MADDWD_ALL_256 GG_DP_MADDWD_256
+
 /* Byte products in two steps: c = (or c +=) sums of the two products of
  * unsigned bytes of a and signed bytes of b in 16 bits, which must fit. */
 #define GG_DP_MUL_BYTES_256(c, a, b)                                          \
