@@ -42,6 +42,28 @@ static GG_ALWAYS_INLINE VF halves_to_floats(VI v)
     return m256_halves_ps(v);
 }
 
+#ifdef __aarch64__
+/* The f16 of each row at off: loads of single lanes, where load_lanes() would
+ * transpose 16 bytes of each row. */
+#define OWN_TAKE_HALF
+static GG_ALWAYS_INLINE VF take_half(const struct rows *r, size_t off)
+{
+    const uint8_t *p = r->at + off;
+    float16x4_t lo, hi;
+    __asm__("ld1 {%0.h}[0], [%2], %3\n\t"
+            "ld1 {%0.h}[1], [%2], %3\n\t"
+            "ld1 {%0.h}[2], [%2], %3\n\t"
+            "ld1 {%0.h}[3], [%2], %3\n\t"
+            "ld1 {%1.h}[0], [%2], %3\n\t"
+            "ld1 {%1.h}[1], [%2], %3\n\t"
+            "ld1 {%1.h}[2], [%2], %3\n\t"
+            "ld1 {%1.h}[3], [%2], %3"
+            : "=&w"(lo), "=&w"(hi), "+&r"(p)
+            : "r"(r->stride), "m"(*(const uint8_t(*)[])r->at));
+    return (VF){ vcvt_f32_f16(lo), vcvt_f32_f16(hi) };
+}
+#endif
+
 #include "kern/simd/rows_impl.h"
 
 #endif

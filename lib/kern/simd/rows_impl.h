@@ -44,6 +44,7 @@ static GG_ALWAYS_INLINE VI take_byte(const struct rows *r, size_t off)
     return vi_and(v[0], vi_words(0xff));
 }
 
+#ifndef OWN_TAKE_HALF
 static GG_ALWAYS_INLINE VF take_half(const struct rows *r, size_t off)
 {
     enum { LAST = sizeof(__m128i) - sizeof(uint16_t) };
@@ -51,6 +52,7 @@ static GG_ALWAYS_INLINE VF take_half(const struct rows *r, size_t off)
     load_lanes(r, off < LAST ? off : off - LAST, v);
     return halves_to_floats(off < LAST ? v[0] : vi_srl(v[3], 16));
 }
+#endif
 
 /* n bits of each lane, from bit at on. The shift runs on two units only, so it
  * is left out where it can be. */
