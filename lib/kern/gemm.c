@@ -47,7 +47,7 @@
 #define PACK_X_256          gg_kern_i8_pack_x_256
 #define PACK_X_dotprod      gg_kern_i8_pack_pairs_256
 #define PACK_X_i8mm         gg_kern_i8_pack_pairs_256
-/* Order of bytes; amount by which the bias is below that of unsigned weights. */
+/* Order of bytes; what unsigned weights have more as a bias. */
 #define ORDER_c           GG_GEMM_I8_BY_QUADS
 #define ORDER_256         GG_GEMM_I8_BY_QUADS
 #define ORDER_dotprod     GG_GEMM_I8_BY_PAIRS

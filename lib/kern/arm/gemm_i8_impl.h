@@ -30,7 +30,7 @@ enum {
     MR = GG_GEMM_MR_DOTPROD,
     NR = GG_GEMM_NR_DOTPROD,
     RUN = 32,
-    OCTETS = RUN / 8, /* of a run */
+    OCTETS = RUN / 8, /* groups of 8 steps in a run */
     PAIRS = NR / 2
 };
 

@@ -12,7 +12,7 @@
 #define GG_DP_MADDWD_256(c, a, b)                                             \
     ((c) = _mm256_add_epi32(c, _mm256_madd_epi16(a, b)))
 
-/* The same for a b whose 32-bit lanes are equal: the integers of even number of
+/* GG_DP_MADDWD_256 for a b whose 32-bit lanes are equal: the integers of even number of
  * a and those of odd number are multiplied by one each, which takes half of the
  * instructions. Their separation is shared by products with the same a. Inline
  * assembly, since gcc 12 copies sums between registers around the intrinsics;

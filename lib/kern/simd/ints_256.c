@@ -37,7 +37,7 @@ static GG_ALWAYS_INLINE void store_32(TO *to, __m256i v)
 /* The low bytes of 16-bit integers, which fit into a byte. */
 static GG_ALWAYS_INLINE __m256i low_bytes(__m256i lo, __m256i hi)
 {
-#ifdef __aarch64__ /* of any sign */
+#ifdef __aarch64__ /* bytes of any sign */
     return (__m256i){ vuzp1q_u8(lo.lo, lo.hi), vuzp1q_u8(hi.lo, hi.hi) };
 #else
     return _mm256_permute4x64_epi64(_mm256_packus_epi16(lo, hi), 0xd8);

@@ -37,7 +37,7 @@
 #define GG_DP_MADDWD_256(c, a, b)                                             \
     GG_DP_TWO(__m256i, "x", "x", "vpmaddwd", "vpaddd", c, a, b)
 
-/* The same for a b whose 32-bit lanes are equal. */
+/* GG_DP_MADDWD_256 for a b whose 32-bit lanes are equal. */
 #define GG_DP_MADDWD_ALL_256 GG_DP_MADDWD_256
 
 /* Byte products in two steps: c = (or c +=) sums of the two products of
