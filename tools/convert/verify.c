@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* verify.c - evaluating outputs before they are kept
  *
- * Before the conversion a file is built in memory: the header of the output,
- * followed by zeros for its tensors, which are never touched. It is enough to
- * open the model and to tokenize the text, so that a model or text that cannot
- * be evaluated is refused at once. When the outputs are complete, and before
+ * Before the conversion a file is made up: the header of the output, followed
+ * by zeros for its tensors, which nobody reads. It is enough to open the model
+ * and to tokenize the text, so that a model or text that cannot be evaluated is
+ * refused at once. When the outputs are complete, and before
  * they get their names, each is evaluated as gguf-ppl does.
  */
 #include "config.h"
@@ -12,10 +12,9 @@
 #include "tools/common/msg.h"
 #include "tools/common/text.h"
 #include "tools/common/textfile.h"
-#include "base/os/os.h"
-
 #include <gguf/cpu.h>
 #include <gguf/eval.h>
+#include <gguf/reader.h>
 #include <gguf/writer.h>
 
 #include <inttypes.h>
@@ -85,6 +84,24 @@ static enum gguf_status tokenize_text(struct verify *v,
     return GGUF_OK;
 }
 
+struct made_up {
+    const char *header;
+    uint64_t size; /* bytes of the header */
+};
+
+/* Read the header, followed by zeros. */
+static enum gguf_status read_made_up(void *user, uint64_t off, void *dst,
+                                     size_t size, struct gguf_error *err)
+{
+    const struct made_up *m = user;
+    const uint64_t left = off < m->size ? m->size - off : 0;
+    const size_t n = left < size ? (size_t)left : size;
+    (void)err;
+    memcpy(dst, m->header + (off < m->size ? off : 0), n);
+    memset((char *)dst + n, 0, size - n);
+    return GGUF_OK;
+}
+
 /* Open the model of a header that is followed by zeros. */
 static enum gguf_status open_header(struct convert_options *o,
                                     struct gguf_writer *w, const char **about,
@@ -92,35 +109,29 @@ static enum gguf_status open_header(struct convert_options *o,
 {
     const void *header;
     size_t n;
-    const uint64_t size = gguf_writer_file_size(w);
     enum gguf_status st = gguf_writer_header(w, &header, &n, err);
-    if (st != GGUF_OK || size > SIZE_MAX)
+    if (st != GGUF_OK)
         return st;
-    void *mem = gg_os_memory_reserve((size_t)size);
-    const bool good = mem && gg_os_memory_commit(mem, (size_t)size) == 0;
-    if (mem && !good)
-        gg_os_unmap(mem, (size_t)size);
-    if (!good)
-        return gguf_error_set(
-            err, GGUF_E_NOMEM,
-            "--verify: the process cannot map %" PRIu64 " bytes", size);
-    memcpy(mem, header, n);
+    struct made_up m = { header, n };
+    struct gguf_reader r = GGUF_READER_INIT;
     struct gguf_file_params fp = GGUF_INIT(struct gguf_file_params);
     struct gguf_model_params mp = GGUF_MODEL_PARAMS_INIT;
     struct gguf_file *file = NULL;
     struct gguf_model *model = NULL;
+    r.size = gguf_writer_file_size(w);
+    r.read_at = read_made_up;
+    r.user = &m;
     fp.limits = &o->q.limits;
     mp.warn.fn = warn_model;
     mp.warn.user = &o->q;
     mp.meta = o->q.meta;
-    st = gguf_file_open_memory(&file, mem, (size_t)size, &fp, err);
+    st = gguf_file_open_reader(&file, &r, NULL, &fp, err);
     if (st == GGUF_OK)
         st = gguf_model_create(&model, file, &mp, err);
     if (st == GGUF_OK)
         st = tokenize_text(&o->verify, model, about, err);
     gguf_model_destroy(model);
     gguf_file_close(file);
-    gg_os_unmap(mem, (size_t)size);
     return st;
 }
 
