@@ -45,10 +45,12 @@
 # default: Debian's folder.) It runs tests that depend on the byte order, and a
 # sample of those that take minutes there; make check-cross runs more.
 #
-# Rows musl and macos need libraries for another system. static-deps.sh compiles
-# them for the row from their sources, in the folder that DEPS names. Row musl
-# runs the tests that depend on the C library, with vector kernels. Row macos
-# compiles and links for a Mac with zig, which has its headers; nothing runs.
+# Rows musl, macos and windows need libraries for another system. static-deps.sh
+# compiles them for the row from their sources, in the folder that DEPS names.
+# Row musl runs the tests that depend on the C library, with vector kernels. Row
+# macos compiles and links for a Mac with zig, which has its headers; nothing
+# runs. Row windows makes a DLL, tools and tests with mingw-w64, and runs those
+# tests in Wine that need no POSIX.
 set -u
 : "${QEMU_LD_PREFIX=/usr/s390x-linux-gnu}"
 export QEMU_LD_PREFIX
@@ -76,6 +78,7 @@ tidy       | clang | -O1     | no  |                                            
 no-tools   | gcc   | -O0     | yes | --enable-debug --enable-simd=native --disable-tools --disable-shared | check-valgrind
 musl       | musl-gcc | -O2  | yes | --enable-debug --enable-simd=native --disable-shared --with-curl=no PKG_CONFIG_LIBDIR=deps/lib/pkgconfig AR=llvm-ar | check-libc GGUF_TEST_SAMPLE=11
 macos      | zig cc -target aarch64-macos | -O1 -g0 | yes | --host=aarch64-apple-darwin --disable-static --with-curl=no CC_FOR_BUILD=cc PKG_CONFIG_LIBDIR=deps/lib/pkgconfig AR=llvm-ar RANLIB=llvm-ranlib lt_cv_prog_gnu_ld=no | all
+windows    | x86_64-w64-mingw32-gcc | -O1 | yes | --host=x86_64-w64-mingw32 --enable-debug --disable-static --with-curl=no CC_FOR_BUILD=cc PKG_CONFIG_LIBDIR=deps/lib/pkgconfig | check-windows EMULATOR=wine GGUF_TEST_SAMPLE=11
 abi        | gcc   | -g -O2  | yes | --disable-tools --disable-static                  | all
 '
 if test "${1-}" = --list; then
