@@ -101,6 +101,11 @@ static char *name_beside(const char *path)
  * that is replaced has another name, and `to' leads to none. */
 static int replace_open(const char *from, const char *to)
 {
+    struct gg_os_stat s;
+    if (gg_os_stat_link(to, &s) == 0 && s.kind == GG_OS_FOLDER) {
+        errno = EISDIR;
+        return -1;
+    }
     char *old = name_beside(to);
     int rc = old ? move_file(to, old, 0) : -1;
     if (rc == 0) {
