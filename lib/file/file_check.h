@@ -142,7 +142,8 @@ enum gguf_status gg_file_report_finding(const struct gg_file_checker *c,
                                         enum gg_file_check_code code,
                                         struct gguf_str name, uint64_t offset,
                                         struct gguf_error *err,
-                                        const char *fmt, ...) GGUF_PRINTF(6, 7);
+                                        const char *fmt, ...)
+    GGUF_PRINTF(6, 7);
 
 /* Check structure, metadata and list of tensors of c->file. */
 enum gguf_status gg_file_check_header(const struct gg_file_checker *c,

@@ -141,9 +141,9 @@ GGUF_API void gguf_error_clear(struct gguf_error *err);
  *
  * Threads: any. Since: 0.1 */
 GGUF_PRINTF(3, 4)
-GGUF_API enum gguf_status
-gguf_error_set(struct gguf_error *err, enum gguf_status status,
-               const char *format, ...);
+GGUF_API enum gguf_status gguf_error_set(struct gguf_error *err,
+                                         enum gguf_status status,
+                                         const char *format, ...);
 
 #ifdef __cplusplus
 }

@@ -174,8 +174,8 @@ GGUF_API struct gguf_tensor *gguf_tensor_set_name(struct gguf_tensor *t,
  * A name longer than 63 bytes is cut after the last whole code point that fits.
  * Returns t. Since: 0.1 */
 GGUF_PRINTF(2, 3)
-GGUF_API struct gguf_tensor *
-gguf_tensor_set_namef(struct gguf_tensor *t, const char *fmt, ...);
+GGUF_API struct gguf_tensor *gguf_tensor_set_namef(struct gguf_tensor *t,
+                                                   const char *fmt, ...);
 
 /* Set GGUF_TENSOR_... flags in addition to those that t has. To clear flags,
  * assign the member flags. If t is NULL, nothing happens. Returns t.

@@ -26,8 +26,7 @@ struct cell {
 };
 
 /* Add a phrase to a cell, unless it is empty. */
-static void add_text(struct cell *c, const char *fmt, ...)
-    GGUF_PRINTF(2, 3);
+static void add_text(struct cell *c, const char *fmt, ...) GGUF_PRINTF(2, 3);
 
 static void add_text(struct cell *c, const char *fmt, ...)
 {
