@@ -30,7 +30,7 @@ static size_t char_size(const char *s)
 
 /* Decode the character of n bytes at s. Invalid bytes get a value of their
  * own. */
-static uint32_t decode(const char *s, size_t n)
+static uint32_t decode_char(const char *s, size_t n)
 {
     const unsigned char *u = (const unsigned char *)s;
     uint32_t c = n == 1 ? u[0] : u[0] & (0x7fu >> n);
@@ -62,7 +62,7 @@ static uint32_t take_member(const char **p)
     if (**p == '\\' && (*p)[1])
         ++*p;
     const size_t n = char_size(*p);
-    const uint32_t c = decode(*p, n);
+    const uint32_t c = decode_char(*p, n);
     *p += n;
     return c;
 }
@@ -101,7 +101,7 @@ static int match_bracket(const char **p, uint32_t c)
 static bool match_char(const char **p, const char *text, size_t n)
 {
     const char *s = *p;
-    const uint32_t c = decode(text, n);
+    const uint32_t c = decode_char(text, n);
     if (*s == '?') {
         *p = s + 1;
         return true;
@@ -164,8 +164,8 @@ static int add_path(struct gg_os_paths *list, const char *path)
 }
 
 /* Join n bytes of folder, a name, and the slash at after, if it is one. */
-static char *join(const char *folder, const char *name, size_t n,
-                  const char *after)
+static char *join_path(const char *folder, const char *name, size_t n,
+                       const char *after)
 {
     const size_t k = strlen(folder), slashes = gg_os_path_separates(*after);
     char *s = malloc(k + n + slashes + 1);
@@ -178,20 +178,20 @@ static char *join(const char *folder, const char *name, size_t n,
     return s;
 }
 
-static int expand(struct gg_os_paths *out, const char *folder,
-                  const char *pattern, bool strict);
+static int expand_pattern(struct gg_os_paths *out, const char *folder,
+                          const char *pattern, bool strict);
 
 /* Add the path folder + n bytes of name, if nothing follows and it is there, or
  * expand the rest of the pattern in it. */
-static int descend(struct gg_os_paths *out, const char *folder,
-                   const char *name, size_t n, const char *rest, bool strict)
+static int add_below(struct gg_os_paths *out, const char *folder,
+                     const char *name, size_t n, const char *rest, bool strict)
 {
-    char *path = join(folder, name, n, rest);
+    char *path = join_path(folder, name, n, rest);
     if (!path)
         return -1;
     int rc = 0;
     if (gg_os_path_separates(*rest))
-        rc = expand(out, path, rest + 1, strict);
+        rc = expand_pattern(out, path, rest + 1, strict);
     else if (gg_os_find(path) == 0)
         rc = add_path(out, path);
     free(path);
@@ -202,7 +202,7 @@ static int descend(struct gg_os_paths *out, const char *folder,
 static int expand_names(struct gg_os_paths *out, const char *folder,
                         const char *pattern, size_t n, bool strict)
 {
-    char *part = join("", pattern, n, "");
+    char *part = join_path("", pattern, n, "");
     struct gg_os_folder *d = gg_os_folder_open(*folder ? folder : ".");
     int rc = part && (d || !strict) ? 0 : -1;
     if (!d && rc != 0)
@@ -210,7 +210,8 @@ static int expand_names(struct gg_os_paths *out, const char *folder,
     for (const char *name;
          rc == 0 && d && (name = gg_os_folder_next(d)) != NULL;)
         if ((*name != '.' || *part == '.') && gg_os_name_matches(part, name))
-            rc = descend(out, folder, name, strlen(name), pattern + n, strict);
+            rc = add_below(out, folder, name, strlen(name), pattern + n,
+                           strict);
     if (d)
         gg_os_folder_close(d);
     free(part);
@@ -218,13 +219,13 @@ static int expand_names(struct gg_os_paths *out, const char *folder,
 }
 
 /* Expand the pattern below a folder, which ends in a slash or is empty. */
-static int expand(struct gg_os_paths *out, const char *folder,
-                  const char *pattern, bool strict)
+static int expand_pattern(struct gg_os_paths *out, const char *folder,
+                          const char *pattern, bool strict)
 {
     const size_t n = strcspn(pattern, "/\\");
     const size_t plain = strcspn(pattern, "*?[");
     return plain < n ? expand_names(out, folder, pattern, n, strict)
-                     : descend(out, folder, pattern, n, pattern + n, strict);
+                     : add_below(out, folder, pattern, n, pattern + n, strict);
 }
 
 static int compare_paths(const void *a, const void *b)
@@ -236,7 +237,7 @@ int gg_os_paths_find(struct gg_os_paths *paths, const char *pattern,
                      bool strict)
 {
     *paths = (struct gg_os_paths){ NULL, 0 };
-    if (expand(paths, "", pattern, strict) != 0) {
+    if (expand_pattern(paths, "", pattern, strict) != 0) {
         const int e = errno;
         gg_os_paths_free(paths);
         errno = e;

@@ -117,7 +117,7 @@ static const wchar_t prefix[] = L"\\\\?\\", share_prefix[] = L"\\\\?\\UNC\\";
 
 /* Make a path absolute, with its prefix. Without one, Windows 8 refuses paths
  * of 260 characters, and folders of 248. */
-static wchar_t *lengthen(const wchar_t *path)
+static wchar_t *lengthen_path(const wchar_t *path)
 {
     const DWORD n = GetFullPathNameW(path, 0, NULL, NULL);
     const size_t room = sizeof share_prefix / sizeof *share_prefix;
@@ -144,7 +144,7 @@ static wchar_t *convert_path(const char *path, size_t from)
     wchar_t *w = gg_os_win_wide(path);
     if (!w || wcslen(w) < from || !wcsncmp(w, prefix, wcslen(prefix)))
         return w;
-    wchar_t *out = lengthen(w);
+    wchar_t *out = lengthen_path(w);
     free(w);
     if (!out)
         errno = ENOMEM;
