@@ -266,11 +266,14 @@ start_job() # name of the output
         --imatrix im.gguf --resume F16.gguf "$1.gguf" IQ2_XXS 1) \
         >"$tmp/log/job" 2>&1 </dev/null &
     job=$!
-    tries=300
-    while test $tries -gt 0 && test -z "$(find "$tmp/windows" \
-        -name "$1.gguf.resume-data" -size +200k)"; do
+    # The journal has a row for each complete part. Space is reserved before.
+    tries=300 first=0 size=0
+    while test $tries -gt 0 && { test "$first" -eq 0 || test "$size" -le "$first"; }; do
         tries=$((tries - 1))
         sleep 0.1
+        test ! -s "$tmp/windows/$1.gguf.resume" ||
+            size=$(wc -c <"$tmp/windows/$1.gguf.resume")
+        test "$first" -ne 0 || first=$size
     done
 }
 
