@@ -13,9 +13,9 @@
  *
  * next     counter of claimed items, 0 before the first claim
  * total    number of all items
- * parts    a claim takes 1 / parts of the items that are left, rounded up,
- * least    at least so many,
- * most     and at most so many
+ * parts    a claim takes 1 / parts of the items that are left, rounded up
+ * least    smallest number of items of a claim, except the last
+ * most     largest number of items of a claim
  * period   no claim reaches beyond a multiple of it
  * at       receives the first item
  *

@@ -13,7 +13,7 @@
 #include "cpu/matmul.h"
 #include "tests/bench/row.h"
 
-static int usage(void)
+static int print_usage(void)
 {
     fprintf(stderr, "usage: repeat-gemm TIMES TYPE exact|int16|int8 M N K"
                     " [LEVEL]\n");
@@ -40,7 +40,7 @@ int main(int argc, char **argv)
     struct gg_kern kern;
     unsigned p = 0;
     if (argc < 7)
-        return usage();
+        return print_usage();
     const struct gguf_dtype_info *dt = gguf_dtype_find_name(argv[2]);
     while (p < GG_LEN(precisions) && strcmp(precisions[p], argv[3]) != 0)
         p++;
@@ -50,7 +50,7 @@ int main(int argc, char **argv)
     const uint32_t cpu = argc > 7 ? levels_to(argv[7]) : gg_kern_cpu_detect();
     if (!dt || p == GG_LEN(precisions) || (argc > 7 && !cpu) ||
         a.k % dt->block_len)
-        return usage();
+        return print_usage();
     gg_kern_init(&kern, cpu);
     kern.precision = (enum gg_kern_precision)p;
     a.kern = &kern;

@@ -52,4 +52,4 @@ struct cols {
 #define ADD_COLS(to, i, a, s) vfmaq_lane_f32(to, a, (s).v, (i) / 2)
 #define ADD_MIN(to, i, m, s)  ADD_COLS(to, i, (m).v[(i) % 2], s)
 #define COLUMN(v, j, i)       (v)[2 * (j) + (i)]
-#include "kern/arm/gemm_i8_impl.h"
+#include "kern/arm/gemm_dots_impl.h"

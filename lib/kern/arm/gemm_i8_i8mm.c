@@ -64,7 +64,7 @@ two_twice(const void *p)
 #define COLUMN(v, j, i)                                                       \
     ((j) ? vuzp2q_f32((v)[2 * (i)], (v)[2 * (i) + 1])                         \
          : vuzp1q_f32((v)[2 * (i)], (v)[2 * (i) + 1]))
-#include "kern/arm/gemm_i8_impl.h"
+#include "kern/arm/gemm_dots_impl.h"
 
 /* Groups of four steps to octets. */
 void gg_kern_i8_pack_groups_i8mm(const struct gg_kern_gemm *g, void *block,

@@ -12,11 +12,11 @@
 #define GG_DP_MADDWD_256(c, a, b)                                             \
     ((c) = _mm256_add_epi32(c, _mm256_madd_epi16(a, b)))
 
-/* GG_DP_MADDWD_256 for a b whose 32-bit lanes are equal: the integers of even number of
- * a and those of odd number are multiplied by one each, which takes half of the
- * instructions. Their separation is shared by products with the same a. Inline
- * assembly, since gcc 12 copies sums between registers around the intrinsics;
- * constraint x: registers 0 to 15, as lanes of 16 bits need. */
+/* GG_DP_MADDWD_256 for a b whose 32-bit lanes are equal: the integers of even
+ * number of a and those of odd number are multiplied by one each, which takes
+ * half of the instructions. Products with the same a share their separation.
+ * Inline assembly, since gcc 12 copies sums between registers around the
+ * intrinsics; constraint x: registers 0 to 15, as lanes of 16 bits need. */
 M256_INLINE __m256i m256_madd_all(__m256i c, __m256i a, __m256i b)
 {
     const int16x8_t even = vuzp1q_s16(m128_s16(a.lo), m128_s16(a.hi));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm_bf16.c - products of bf16 by BFMMLA
+/* gemm_bfmmla.c - products of bf16 by BFMMLA
  *
  * A block of a panel has four steps of each row or column side by side. BFMMLA
  * multiplies two columns by two rows: a vector of sums has two rows of a

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm_i8_impl.h - tiles of 16 rows by 8 columns of bytes, for AArch64
+/* gemm_dots_impl.h - tiles of 16 rows by 8 columns of bytes, for AArch64
  *
  * Included once by the file of a level, which defines
  *
