@@ -19,10 +19,8 @@ static inline int gg_kern_iq4_xs_scale(const struct gg_block_iq4_xs *b, int s)
 static inline float gg_kern_iq4_xs_scales(const float scale[8],
                                           struct gg_block_iq4_xs *b)
 {
-    float max = 0;
+    float max = gg_kern_max_abs_signed(scale, 8);
     unsigned high = 0;
-    for (int s = 0; s < 8; s++)
-        max = fabsf(scale[s]) > fabsf(max) ? scale[s] : max;
     float d = -max / 32, inv = d != 0 ? 1 / d : 0;
     for (int s = 0; s < 8; s++) {
         int l = gg_kern_clamp(gg_kern_nearest(inv * scale[s]), -32, 31) + 32;

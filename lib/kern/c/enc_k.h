@@ -85,9 +85,7 @@ static inline void gg_kern_affine_store(const struct gg_kern_affine_type *t,
 static inline int gg_kern_q6_k_scales(const float scale[16],
                                       struct gg_block_q6_k *b)
 {
-    float max = 0;
-    for (int j = 0; j < 16; j++)
-        max = fabsf(scale[j]) > fabsf(max) ? scale[j] : max;
+    float max = gg_kern_max_abs_signed(scale, 16);
     if (fabsf(max) < GG_ENC_ZERO)
         return 0;
     float inv = -128.0f / max;
@@ -114,10 +112,8 @@ static inline void gg_kern_k3_pack(uint8_t s[12], const uint8_t code[16])
 static inline float gg_kern_q3_k_scale_codes(const float scale[16],
                                              uint8_t code[16])
 {
-    float max = 0;
+    float max = gg_kern_max_abs_signed(scale, 16);
     memset(code, 0, 16);
-    for (int j = 0; j < 16; j++)
-        max = fabsf(scale[j]) > fabsf(max) ? scale[j] : max;
     if (max == 0)
         return 0;
     float inv = -32.0f / max;

@@ -51,7 +51,8 @@ static inline float gg_kern_max_abs(const float *x, size_t n)
 }
 
 /* The first of n floats that has the largest magnitude, with its sign; NaN
- * does not count; 0 if all are NaN. */
+ * does not count; 0 if all are NaN. Bits are compared, since clang 19.1.0 loses
+ * the fabsf() of a maximum that begins with 0. */
 static inline float gg_kern_max_abs_signed(const float *x, size_t n)
 {
     uint32_t best = 0, m = 0;
