@@ -234,7 +234,7 @@ function read_header(file,   s, t, first, line)
             rest(file, "[^\\\\]$")
             if (kind[n_items] == "comment")
                 n_items--
-        } else if (line ~ /^#|^extern|^}$|^__attribute__/)
+        } else if (line ~ /^#|^extern|^}$|^__attribute__|^GGUF_PRINTF/)
             continue
         else if (line ~ /^(struct|enum) [a-z_]+;/) {
             t = ""

@@ -69,6 +69,7 @@ function member(code,    name)
 function prototype(code,    name, rest)
 {
     gsub(/__attribute__ *\(\([^;]*\)\)/, "", code)
+    gsub(/GGUF_PRINTF\([^)]*\)/, "", code)
     gsub(/int (fd|argc)[,)]/, "", code)
     name = code
     sub(/\(.*/, "", name); name = last_word(name)
