@@ -53,12 +53,15 @@ static inline char *scratch_make(char *path)
 }
 
 /* Remove the content of the folder: all names, or only those that do not begin
- * with a dot. Ends the test after a failure. */
+ * with a dot. A folder that is not there is empty. Ends the test after a
+ * failure. */
 static inline void scratch_empty(const char *dir, bool all)
 {
     char path[600];
     struct gg_os_stat s;
     struct gg_os_folder *d = gg_os_folder_open(dir);
+    if (!d && gg_os_find(dir) != 0)
+        return;
     if (!d)
         exit(99);
     for (const char *e; (e = gg_os_folder_next(d)) != NULL;) {
