@@ -2,7 +2,7 @@
 /* compute_index.c - which keys attention reads: those, or the blocks, of the
  * best scores
  *
- * A thread has some tokens. It goes through the keys once for several of them
+ * Threads claim tokens. A thread goes through the keys once for several of them
  * and leaves scores in the rows of the result, which become masks then. Keys
  * of whole blocks are fewer or more than elements of such a row: their scores
  * have their own memory.
@@ -82,6 +82,23 @@ static const float *query_row(const struct gguf_tensor *t, const struct row *r,
     return gg_row_at(t->src[SRC_Q], r->tok, head, r->seq);
 }
 
+/* Claim tokens of one sequence; 0: none are left. The last tokens take longest,
+ * as they see most keys. */
+static int64_t claim_rows(const struct gguf_tensor *t,
+                          const struct gg_cpu_task *task,
+                          struct row rows[TOKENS])
+{
+    const struct gguf_tensor *q = t->src[SRC_Q];
+    const size_t n_tok = (size_t)q->ne[1], total = n_tok * (size_t)q->ne[3];
+    const size_t parts = task->nth == 1 ? 1 : 4 * (size_t)task->nth;
+    size_t at;
+    const size_t n = gg_cpu_claim(task->next, total, parts, 1, TOKENS,
+                                  GG_MAX(n_tok, 1), &at);
+    for (size_t i = 0; i < n; i++)
+        rows[i] = row_of(t, (int64_t)(at + i));
+    return (int64_t)n;
+}
+
 /* Handler of a key that a token sees. */
 typedef void score_fn(const struct gguf_tensor *t,
                       const struct gg_vec_kern *vec, const struct row *r,
@@ -124,25 +141,20 @@ static size_t index_work(const struct gguf_tensor *t, unsigned nth,
     return nth * scratch_size(t);
 }
 
-/* All tokens of a thread: their scores, and then finish. */
+/* The tokens that this thread claims: their scores, and then finish. */
 static void each_token(struct gguf_tensor *t, const struct gg_cpu_task *task,
                        score_fn *fn,
                        void (*finish)(const struct gguf_tensor *t,
                                       const struct row *r, struct scored *tmp))
 {
-    const int64_t n_kv = t->src[SRC_K]->ne[1], n_tok = t->src[SRC_Q]->ne[1];
+    const int64_t n_kv = t->src[SRC_K]->ne[1];
     struct scored *tmp =
         (struct scored *)(void *)((char *)task->work +
                                   task->ith * scratch_size(t));
     struct row rows[TOKENS];
-    int64_t begin, end;
     if (gguf_tensor_is_empty(t))
         return;
-    gg_cpu_share(task, n_tok * t->src[SRC_Q]->ne[3], &begin, &end);
-    for (int64_t n; begin < end; begin += n) {
-        n = GG_MIN(GG_MIN(end - begin, TOKENS), n_tok - begin % n_tok);
-        for (int64_t i = 0; i < n; i++)
-            rows[i] = row_of(t, begin + i);
+    for (int64_t n; (n = claim_rows(t, task, rows)) > 0;) {
         score_tokens(t, task, rows, n, (float *)(void *)(tmp + 2 * n_kv), fn);
         for (int64_t i = 0; i < n; i++)
             finish(t, &rows[i], tmp);
@@ -402,20 +414,13 @@ static void pool_tokens(const struct gguf_tensor *t,
 
 static void index_pooled(struct gguf_tensor *t, const struct gg_cpu_task *task)
 {
-    const int64_t n_tok = t->src[SRC_Q]->ne[1];
     float *score =
         (float *)(void *)((char *)task->work + task->ith * pooled_size(t));
     struct row rows[TOKENS];
-    int64_t begin, end;
     if (gguf_tensor_is_empty(t))
         return;
-    gg_cpu_share(task, n_tok * t->src[SRC_Q]->ne[3], &begin, &end);
-    for (int64_t n; begin < end; begin += n) {
-        n = GG_MIN(GG_MIN(end - begin, TOKENS), n_tok - begin % n_tok);
-        for (int64_t i = 0; i < n; i++)
-            rows[i] = row_of(t, begin + i);
+    for (int64_t n; (n = claim_rows(t, task, rows)) > 0;)
         pool_tokens(t, task, rows, n, score);
-    }
 }
 
 GG_CPU_OP(index_top, index_top, index_work, index_supports, false);

@@ -65,21 +65,20 @@ static void conv_tile(struct gguf_tensor *t, const struct gg_cpu_task *task,
                              w, (size_t)n, (size_t)n_conv, (size_t)n);
 }
 
-/* Channels of sequences are shared out. */
+/* Threads claim channels of sequences. */
 static void conv_tiles(struct gguf_tensor *t, const struct gg_cpu_task *task)
 {
     const int64_t groups = (t->ne[0] + CHANNELS - 1) / CHANNELS;
     const int64_t most = tile_of(t->src[1]->ne[0]) / CHANNELS;
     int64_t i, end;
-    gg_cpu_share(task, groups * t->ne[2], &i, &end);
-    while (i < end) {
-        const int64_t from = i % groups;
-        const int64_t n = GG_MIN(GG_MIN(groups - from, end - i), most);
-        const int64_t last = GG_MIN((from + n) * CHANNELS, t->ne[0]);
-        conv_tile(t, task, i / groups, from * CHANNELS,
-                  last - from * CHANNELS);
-        i += n;
-    }
+    while (gg_cpu_claim_items(task, groups * t->ne[2], &i, &end))
+        for (int64_t n; i < end; i += n) {
+            const int64_t from = i % groups;
+            n = GG_MIN(GG_MIN(groups - from, end - i), most);
+            const int64_t last = GG_MIN((from + n) * CHANNELS, t->ne[0]);
+            conv_tile(t, task, i / groups, from * CHANNELS,
+                      last - from * CHANNELS);
+        }
 }
 
 /* Convolve channel by channel: a channel of the source is a row. */
@@ -288,7 +287,7 @@ static void scan_part(struct part *p, int32_t first)
     }
 }
 
-/* Heads of sequences are shared out, those of one row several at a time. */
+/* Threads claim heads of sequences, those of one row several at a time. */
 static void ssm_scan(struct gguf_tensor *t, const struct gg_cpu_task *task)
 {
     const struct gguf_tensor *state = t->src[SRC_STATE], *x = t->src[SRC_X];
@@ -301,27 +300,27 @@ static void ssm_scan(struct gguf_tensor *t, const struct gg_cpu_task *task)
     int64_t i, end;
     if (!x->ne[0])
         return;
-    gg_cpu_share(task, n * x->ne[3], &i, &end);
-    for (; i < end; i++) {
-        const int64_t head = i % n * block;
-        struct part p = { .t = t,
-                          .task = task,
-                          .head = head,
-                          .n_heads = block,
-                          .group = head / per_group,
-                          .seq = i / n,
-                          .own = own };
-        int32_t first;
-        memcpy(&first, (const char *)ids->data + p.seq * ids->nb[0],
-               sizeof first);
-        if (first < 0 || first >= state->ne[3]) {
-            gg_cpu_fail(task, GGUF_E_INVALID,
-                        "ssm_scan: state %" PRId32 " of %" PRId64, first,
-                        state->ne[3]);
-            return;
+    while (gg_cpu_claim_items(task, n * x->ne[3], &i, &end))
+        for (; i < end; i++) {
+            const int64_t head = i % n * block;
+            struct part p = { .t = t,
+                              .task = task,
+                              .head = head,
+                              .n_heads = block,
+                              .group = head / per_group,
+                              .seq = i / n,
+                              .own = own };
+            int32_t first;
+            memcpy(&first, (const char *)ids->data + p.seq * ids->nb[0],
+                   sizeof first);
+            if (first < 0 || first >= state->ne[3]) {
+                gg_cpu_fail(task, GGUF_E_INVALID,
+                            "ssm_scan: state %" PRId32 " of %" PRId64, first,
+                            state->ne[3]);
+                return;
+            }
+            scan_part(&p, first);
         }
-        scan_part(&p, first);
-    }
 }
 
 GG_CPU_OP(ssm_conv, ssm_conv, ssm_conv_work, gg_cpu_elem_supports, false);

@@ -10,6 +10,7 @@
 
 #include "base/barrier.h"
 #include "base/compiler.h"
+#include "cpu/claim.h"
 #include "gguf/tensor.h"
 #include "kern/kern.h"
 
@@ -83,6 +84,21 @@ static inline void gg_cpu_share(const struct gg_cpu_task *task, int64_t n,
                                   task->nth };
     *begin = n / p.n * p.from + n % p.n * p.from / p.n;
     *end = n / p.n * p.to + n % p.n * p.to / p.n;
+}
+
+/* Claim items *begin to *end - 1 of a node's n items, for an operation that is
+ * not by_rows; false: none are left. A slow thread claims fewer items than
+ * the others. All claims of one computation of a node have the same n. */
+static inline bool gg_cpu_claim_items(const struct gg_cpu_task *task,
+                                      int64_t n, int64_t *begin, int64_t *end)
+{
+    const size_t total = (size_t)n, nth = task->nth;
+    size_t at;
+    const size_t some = gg_cpu_claim(task->next, total, nth == 1 ? 1 : 2 * nth,
+                                     total / (8 * nth) + 1, total, total, &at);
+    *begin = (int64_t)at;
+    *end = (int64_t)(at + some);
+    return some > 0;
 }
 
 #endif

@@ -76,6 +76,28 @@ float *gg_cpu_heads_result_row(const struct gg_cpu_heads_part *p, int64_t tok)
     return (float *)p->t->data + at * p->n + p->first;
 }
 
+/* Call fn for parts i to end - 1, counted through all heads of all sequences,
+ * with those of one head together. */
+static void call_for_parts(struct gg_cpu_heads_part p, int64_t per_part,
+                           int64_t i, int64_t end,
+                           void (*fn)(const struct gg_cpu_heads_part *p))
+{
+    const struct gguf_tensor *v = p.t->src[VALUES];
+    const int64_t per_head = (p.n + per_part - 1) / per_part;
+    float *states = (float *)p.t->data + gguf_tensor_n_elements(v);
+    while (i < end) {
+        const int64_t head = i / per_head, from = i % per_head;
+        const int64_t to = GG_MIN(per_head, from + end - i);
+        p.head = head % v->ne[1];
+        p.seq = head / v->ne[1];
+        p.first = from * per_part;
+        p.n_rows = GG_MIN(to * per_part, p.n) - p.first;
+        p.to = states + (head * p.n + p.first) * p.n;
+        fn(&p);
+        i += to - from;
+    }
+}
+
 void gg_cpu_heads_for_each_part(const struct gguf_tensor *t,
                                 const struct gg_cpu_task *task, int state,
                                 int64_t per_part,
@@ -83,29 +105,19 @@ void gg_cpu_heads_for_each_part(const struct gguf_tensor *t,
                                 void (*fn)(const struct gg_cpu_heads_part *p))
 {
     const struct gguf_tensor *v = t->src[VALUES];
-    const int64_t n = v->ne[0], heads = v->ne[1];
+    const int64_t n = v->ne[0], heads = v->ne[1] * v->ne[3];
     int64_t i, end;
     if (!n)
         return;
     if (!per_part)
         per_part = n;
-    const int64_t per_head = (n + per_part - 1) / per_part;
-    float *states = (float *)t->data + gguf_tensor_n_elements(v);
-    gg_cpu_share(task, per_head * heads * v->ne[3], &i, &end);
-    while (i < end) {
-        const int64_t head = i / per_head, from = i % per_head;
-        const int64_t to = GG_MIN(per_head, from + end - i);
-        struct gg_cpu_heads_part p = { .t = t,
-                                       .task = task,
-                                       .scratch = s,
-                                       .head = head % heads,
-                                       .seq = head / heads,
-                                       .first = from * per_part,
-                                       .n = n,
-                                       .state = t->src[state] };
-        p.n_rows = GG_MIN(to * per_part, n) - p.first;
-        p.to = states + (head * n + p.first) * n;
-        fn(&p);
-        i += to - from;
-    }
+    /* Threads that share a head prepare its rows each, so they only do if there
+     * are few heads. */
+    const int64_t per_head = (n + per_part - 1) / per_part,
+                  per_item = heads < 4 * (int64_t)task->nth ? 1 : per_head;
+    const struct gg_cpu_heads_part p = {
+        .t = t, .task = task, .scratch = s, .n = n, .state = t->src[state]
+    };
+    while (gg_cpu_claim_items(task, heads * per_head / per_item, &i, &end))
+        call_for_parts(p, per_part, i * per_item, end * per_item, fn);
 }

@@ -2,7 +2,7 @@
 /* recurrent_heads.h - sharing recurrent heads among threads
  *
  * Each element of a head's value has a part of the state to itself
- * (kern/vec.h): so threads share the elements of all heads of all sequences.
+ * (kern/vec.h): so threads claim elements of all heads of all sequences.
  * Rows that all elements need of a token are prepared for a tile of tokens at a
  * time, few enough to stay in the first-level cache.
  */
@@ -55,7 +55,7 @@ const float *gg_cpu_heads_load_state(const struct gg_cpu_heads_part *p,
 /* Results of the part for a token. */
 float *gg_cpu_heads_result_row(const struct gg_cpu_heads_part *p, int64_t tok);
 
-/* Call fn for each part in this thread's share of t.
+/* Claim parts of t, and call fn for each.
  *
  * state      Index of the source with the states.
  * per_part   Elements of a part. 0: all elements of a head. */

@@ -72,6 +72,24 @@ static void slow_norm(float *y, const float *x, const float *weight, size_t n,
     fast.vec.rms_norm(y, x, weight, n, eps);
 }
 
+static void slow_delta(const struct gg_vec_delta *p)
+{
+    count_calls(1);
+    fast.vec.delta(p);
+}
+
+static void slow_scan(const struct gg_vec_scan *p)
+{
+    count_calls(1);
+    fast.vec.scan(p);
+}
+
+static float slow_vec_dot(const float *x, const float *y, size_t n)
+{
+    count_calls(1);
+    return fast.vec.dot(x, y, n);
+}
+
 /* ---- cases ---- */
 
 static void mark_slow(void *user, unsigned ith, unsigned nth)
@@ -172,6 +190,47 @@ static void check_rows(const char *level, int n)
     check_node(c, t, &kern, what);
 }
 
+static tensor *new_floats(ctx_t *c, int64_t n0, int64_t n1, int64_t n2,
+                          int64_t n3)
+{
+    return source(c, GGUF_DTYPE_F32, PLAIN, n0, n1, n2, n3);
+}
+
+/* Operations on the heads of a state, and the scores of tokens' keys. */
+static void check_items(const char *level)
+{
+    enum { N = 16, HEADS = 64, TOK = 8, N_KV = 40 };
+    char what[80];
+    tensor *state;
+    struct gg_kern kern = fast;
+    kern.vec.delta = slow_delta;
+    kern.vec.scan = slow_scan;
+    ctx_t *c = new_ctx();
+    tensor *t = gguf_op_gated_delta(
+        c, new_floats(c, N, HEADS, TOK, 1), new_floats(c, N, HEADS, TOK, 1),
+        new_floats(c, N, HEADS, TOK, 1), new_floats(c, 1, HEADS, TOK, 1),
+        new_floats(c, 1, HEADS, TOK, 1), new_floats(c, N, N, HEADS, 1),
+        &state);
+    snprintf(what, sizeof what, "%s, heads of the gated delta rule", level);
+    check_node(c, t, &kern, what);
+    c = new_ctx();
+    tensor *ids = gguf_tensor_create_1d(c, GGUF_DTYPE_I32, 1);
+    memset(ids->data, 0, (size_t)gguf_tensor_size(ids));
+    t = gguf_op_ssm_scan(
+        c, new_floats(c, N, N, HEADS, 1), new_floats(c, N, HEADS, TOK, 1),
+        new_floats(c, HEADS, TOK, 1, 1), new_floats(c, 1, HEADS, 1, 1),
+        new_floats(c, N, 1, TOK, 1), new_floats(c, N, 1, TOK, 1), ids, &state);
+    snprintf(what, sizeof what, "%s, heads of a selective scan", level);
+    check_node(c, t, &kern, what);
+    c = new_ctx();
+    kern.vec.dot = slow_vec_dot;
+    t = gguf_op_index_top(
+        c, new_floats(c, N, HEADS, 1, 1), new_floats(c, N, N_KV, 1, 1),
+        new_floats(c, 1, HEADS, 1, 1), new_floats(c, N_KV, HEADS, 1, 1), N);
+    snprintf(what, sizeof what, "%s, scores of tokens", level);
+    check_node(c, t, &kern, what);
+}
+
 static void check_level(const char *level, uint32_t cpu)
 {
     gg_kern_init(&fast, cpu);
@@ -181,6 +240,7 @@ static void check_level(const char *level, uint32_t cpu)
     check_product(level, GGUF_DTYPE_Q8_0, GG_PRECISION_INT8, 2);
     check_rows(level, 1);
     check_rows(level, 2);
+    check_items(level);
 }
 
 int main(void)
