@@ -28,8 +28,7 @@ class Libgguf < Formula
   def install
     system "autoreconf", "--install" if build.head?
     system "./configure", "--disable-static",
-           "--with-bash-completion-dir=#{bash_completion}",
-           "--with-zsh-completion-dir=#{zsh_completion}", *std_configure_args
+           "--with-bash-completion-dir=#{bash_completion}", *std_configure_args
     system "make", "install"
   end
 

@@ -80,6 +80,18 @@ test ! -s "$tmp/out" && test "$(wc -l <"$tmp/modules")" -ge 7 &&
     test -s "$tmp/programs"
 verdict 'packages are of this version, with its libraries and programs' $? \
     "$tmp/out"
+# Packages give configure options that it has: it ignores others.
+options() # names after enable, disable, with and without, first on a line
+{
+    sed -n 's/^ *--\(enable\|disable\|with\|without\)-\([a-z-]*\).*/\2/p' |
+        sort -u
+}
+"$srcdir/configure" --help | options >"$tmp/has"
+cat "$srcdir"/packaging/* "$srcdir/debian/rules" | sed '/^#/d' |
+    tr ' "' '\n\n' | options >"$tmp/given"
+grep -q '^static$' "$tmp/has" && grep -q '^static$' "$tmp/given" &&
+    ! grep -vxFf "$tmp/has" "$tmp/given" >"$tmp/out"
+verdict 'configure has the options that packages give it' $? "$tmp/out"
 # Files in a language are read by it, if it is here.
 for reader in 'sh -n APKBUILD' 'bash -n PKGBUILD' 'ruby -c libgguf.rb' \
     'python3 -m json.tool libgguf.json'; do
