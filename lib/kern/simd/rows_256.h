@@ -49,6 +49,8 @@ static GG_ALWAYS_INLINE VF halves_to_floats(VI v)
 static GG_ALWAYS_INLINE VF take_half(const struct rows *r, size_t off)
 {
     const uint8_t *p = r->at + off;
+    /* An operand of memory needs a length in clang 14; this one is a bound. */
+    typedef const uint8_t any_rows[1 << 30];
     float16x4_t lo, hi;
     __asm__("ld1 {%0.h}[0], [%2], %3\n\t"
             "ld1 {%0.h}[1], [%2], %3\n\t"
@@ -59,7 +61,7 @@ static GG_ALWAYS_INLINE VF take_half(const struct rows *r, size_t off)
             "ld1 {%1.h}[2], [%2], %3\n\t"
             "ld1 {%1.h}[3], [%2], %3"
             : "=&w"(lo), "=&w"(hi), "+&r"(p)
-            : "r"(r->stride), "m"(*(const uint8_t(*)[])r->at));
+            : "r"(r->stride), "m"(*(any_rows *)r->at));
     return (VF){ vcvt_f32_f16(lo), vcvt_f32_f16(hi) };
 }
 #endif
