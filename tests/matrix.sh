@@ -48,9 +48,9 @@
 # Rows musl, macos and windows need libraries for another system. static-deps.sh
 # compiles them for the row from their sources, in the folder that DEPS names.
 # Row musl runs the tests that depend on the C library, with vector kernels. Row
-# macos compiles and links for a Mac with zig, which has its headers; nothing
-# runs. Row windows makes a DLL, tools and tests with mingw-w64, and runs those
-# tests in Wine that need no POSIX.
+# macos compiles and links for a Mac with clang, lld, and zig's headers or those
+# in SDKROOT; nothing runs. Row windows makes a DLL, tools and tests with
+# mingw-w64, and runs those tests in Wine that need no POSIX.
 set -u
 : "${QEMU_LD_PREFIX=/usr/s390x-linux-gnu}"
 export QEMU_LD_PREFIX
@@ -77,7 +77,7 @@ tidy       | clang | -O1     | no  |                                            
 32-bit     | gcc -m32 | -O3 -march=native | no | --enable-debug --disable-simd --disable-static | check-32-bit GGUF_TEST_SAMPLE=11
 no-tools   | gcc   | -O0     | yes | --enable-debug --enable-simd=native --disable-tools --disable-shared | check-valgrind
 musl       | musl-gcc | -O2  | yes | --enable-debug --enable-simd=native --disable-shared --with-curl=no PKG_CONFIG_LIBDIR=deps/lib/pkgconfig AR=llvm-ar | check-libc GGUF_TEST_SAMPLE=11
-macos      | zig cc -target aarch64-macos | -O1 -g0 | yes | --host=aarch64-apple-darwin --disable-static --with-curl=no CC_FOR_BUILD=cc PKG_CONFIG_LIBDIR=deps/lib/pkgconfig AR=llvm-ar RANLIB=llvm-ranlib lt_cv_prog_gnu_ld=no | all
+macos      | clang --target=arm64-apple-macos11 -fuse-ld=lld -Wno-unused-command-line-argument | -O1 -g0 | yes | --host=aarch64-apple-darwin --enable-debug --disable-static --with-curl=no CC_FOR_BUILD=cc PKG_CONFIG_LIBDIR=deps/lib/pkgconfig AR=llvm-ar RANLIB=llvm-ranlib lt_cv_prog_gnu_ld=no | all
 windows    | x86_64-w64-mingw32-gcc | -O1 | yes | --host=x86_64-w64-mingw32 --enable-debug --disable-static --with-curl=no CC_FOR_BUILD=cc PKG_CONFIG_LIBDIR=deps/lib/pkgconfig | check-windows EMULATOR=wine GGUF_TEST_SAMPLE=11
 abi        | gcc   | -g -O2  | yes | --disable-tools --disable-static                  | all
 '
@@ -92,6 +92,7 @@ after() {
     dist) same_archives ;;
     coverage) sh "$src/tests/coverage.sh" . >coverage.txt ;;
     32-bit) kernels_of "$2" ;;
+    macos) linked_for_a_mac ;;
     esac
 }
 # Compile the library with its kernels of every level, by this COMPILER.
@@ -105,6 +106,15 @@ kernels_of() {
 make_libraries() {
     case $1 in *deps/*) ;; *) return 0 ;; esac
     CC=$2 AR=llvm-ar sh "$src/packaging/static-deps.sh" "$DEPS" deps
+}
+# The library exports the listed functions only, and it and the tools need no
+# other library that a Mac lacks.
+linked_for_a_mac() {
+    llvm-nm -gU .libs/libgguf.0.dylib | sed 's/.* _//' | sort >exported
+    sort lib/libgguf.sym | diff - exported || return 1
+    llvm-objdump --macho --dylibs-used .libs/libgguf.0.dylib .libs/gguf-* >needed &&
+        ! sed '/:$/d; s|^[[:space:]]*\(.*\) (comp.*|\1|' needed | sort -u |
+            grep -vx '/usr/lib/libSystem.B.dylib\|/usr/local/lib/libgguf.0.dylib'
 }
 # Archives made at two times must be equal.
 same_archives() {
@@ -173,6 +183,21 @@ through_ccache() {
     export CCACHE_DIR PATH
 }
 
+# Headers and functions of macOS, which zig has, in the folder where clang
+# expects them.
+mac_headers() {
+    test -z "${SDKROOT-}" && command -v zig >/dev/null 2>&1 || return 0
+    zig=$(zig env | sed -n 's/.*lib_dir"* *[:=] *"\(.*\)".*/\1/p')/libc
+    SDKROOT=$PWD/matrix/sdk
+    export SDKROOT
+    rm -rf "$SDKROOT"
+    mkdir -p "$SDKROOT/usr/lib"
+    ln -s "$zig/include/any-macos-any" "$SDKROOT/usr/include"
+    for library in System m; do
+        ln -s "$zig/darwin/libSystem.tbd" "$SDKROOT/usr/lib/lib$library.tbd"
+    done
+}
+
 # Run row NAME of the table.
 row() {
     echo "$rows" | grep "^$1 *|" | {
@@ -181,7 +206,7 @@ row() {
             exit 1
         fi
         # shellcheck disable=SC2086,SC2116 # without blanks around it
-        name=$1 cc=$(echo $cc)
+        name=$1 cc=$(echo $cc) goals=$(echo $goals)
         program=
         case $options in *deps/*) program=llvm-ar ;; esac
         case $goals in
@@ -224,11 +249,12 @@ if test "${1-}" = --row; then
 fi
 mkdir -p matrix
 through_ccache
+mac_headers
 # shellcheck disable=SC2046 # names are words
 test $# -gt 0 || set -- $(echo "$rows" | cut -s -d'|' -f1)
 begin=$(date +%s)
 printf '%s\n' "$@" | xargs -n 1 -P 2 "${CONFIG_SHELL-sh}" "$src/tests/matrix.sh" --row
 status=$?
 echo "in all $(($(date +%s) - begin)) s"
-rm -rf matrix/ccache
+rm -rf matrix/ccache matrix/sdk
 test $status -eq 0
