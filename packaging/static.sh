@@ -13,14 +13,20 @@
 # Makes libgguf-VERSION-linux-PROCESSOR.tar.xz in the current folder, from
 # builds in static-PROCESSOR/. The tools are linked with musl; libcurl, xz and
 # zstd are left out. CC compiles for musl, and AR and STRIP know its files; by
-# default these are zig's and llvm's. With equal compilers and an equal
-# SOURCE_DATE_EPOCH (default: 0) the archive has equal bytes.
+# default CC is musl-gcc for x86_64 and zig for aarch64, the others are llvm's.
+# (zig 0.14 cannot link kernels for x86_64: it lacks gcc's list of a processor's
+# features.) With equal compilers and an equal SOURCE_DATE_EPOCH (default: 0)
+# the archive has equal bytes.
 set -eu
 test $# -eq 2 || { sed -n '/^# static/,/^set/s/^# \{0,1\}//p' "$0"; exit 2; } >&2
 top=$(cd "$(dirname "$0")/.." && pwd)
 sources=$(cd "$2" && pwd)
 version=$(sed -n 's/^AC_INIT(\[libgguf\], \[\([0-9.]*\)\].*/\1/p' "$top/configure.ac")
-: "${CC=zig cc -target $1-linux-musl}" "${AR=llvm-ar}" "${STRIP=llvm-strip}"
+case $1 in
+x86_64) : "${CC=musl-gcc}" ;;
+*) : "${CC=zig cc -target $1-linux-musl}" ;;
+esac
+: "${AR=llvm-ar}" "${STRIP=llvm-strip}"
 : "${SOURCE_DATE_EPOCH=0}"
 export CC AR STRIP
 name=libgguf-$version-linux-$1
