@@ -117,32 +117,34 @@ AS_CASE([$host_cpu], [aarch64|arm64*],
 ]], [[__m256 a = _mm256_setzero_ps(); a = _mm256_fmadd_ps(a, a, a);
       return (int)_mm256_cvtss_f32(a);]], [avx2])])
 dnl AArch64 beyond NEON. The operands are volatile: a compiler would compute the
-dnl result of constants.
+dnl result of constants. 32-bit ARM has the header, too, and no kernels.
 m4_pushdef([gguf_zero], [volatile int zero = 0;
       int32x4_t a = vdupq_n_s32(zero);
       const uint8x16_t b = vreinterpretq_u8_s32(a);])
+m4_pushdef([gguf_arm], [[#ifndef __aarch64__
+# error
+#endif
+#include <arm_neon.h>
+]])
 GGUF_CHECK_ISA([ARM_DOTPROD], [dotprod], [-march=armv8.2-a+dotprod],
-  [[#include <arm_neon.h>
-]], gguf_zero [[
+  gguf_arm, gguf_zero [[
       a = vdotq_s32(a, vreinterpretq_s8_u8(b), vreinterpretq_s8_u8(b));
       return (int)vgetq_lane_s32(a, 0);]], [])
 GGUF_CHECK_ISA([ARM_I8MM], [i8mm], [-march=armv8.2-a+dotprod+i8mm],
-  [[#include <arm_neon.h>
-]], gguf_zero [[
+  gguf_arm, gguf_zero [[
       a = vusmmlaq_s32(a, b, vreinterpretq_s8_u8(b));
       return (int)vgetq_lane_s32(a, 0);]], [])
 GGUF_CHECK_ISA([ARM_BF16], [bf16], [-march=armv8.2-a+bf16],
-  [[#include <arm_neon.h>
-]], gguf_zero [[
+  gguf_arm, gguf_zero [[
       const bfloat16x8_t c = vreinterpretq_bf16_u8(b);
       const float32x4_t d = vbfmmlaq_f32(vcvtq_f32_s32(a), c, c);
       return (int)vgetq_lane_f32(d, 0);]], [])
 GGUF_CHECK_ISA([ARM_SHA2], [sha2], [-march=armv8-a+crypto],
-  [[#include <arm_neon.h>
-]], gguf_zero [[
+  gguf_arm, gguf_zero [[
       const uint32x4_t c = vreinterpretq_u32_s32(a);
       a = vreinterpretq_s32_u32(vsha256su0q_u32(c, c));
       return (int)vgetq_lane_s32(a, 0);]], [])
+m4_popdef([gguf_arm])
 m4_popdef([gguf_zero])
 GGUF_CHECK_ISA([X86_AVX512], [avx512],
   [-mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl],
