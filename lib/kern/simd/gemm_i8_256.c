@@ -38,11 +38,19 @@ void gg_kern_i8_pack_pairs_256(const struct gg_kern_gemm *g, void *panel,
             gg_gemm_i8_put_column(
                 &g->ints,
                 gg_v256_block_256(src + c * stride, b * STEPS, k, part), col);
-            for (size_t t = 0; t < GG_GEMM_I8_QUADS; t += 2)
-                vst1_s32(to + gg_gemm_i8_x_index(g, 4 * t, first + c) / 4,
-                         vld1_s32(col + t));
-            for (size_t t = GG_GEMM_I8_QUADS; t < n_groups; t++)
-                to[t * g->nr + first + c] = col[t];
+            int32_t *run = to + gg_gemm_i8_x_index(g, 0, first + c) / 4;
+            for (size_t t = 0; t < GG_GEMM_I8_QUADS; t += 8) {
+                GG_UNROLL
+                for (size_t o = 0; o < 4; o++)
+                    vst1_s32(run + 4 * o, vld1_s32(col + t + 2 * o));
+                run += (size_t)8 * g->nr;
+            }
+            int32_t *one = to + first + c + (size_t)GG_GEMM_I8_QUADS * g->nr;
+            for (size_t t = GG_GEMM_I8_QUADS; t < n_groups; t += 8) {
+                GG_UNROLL
+                for (size_t i = 0; i < 8; i++, one += g->nr)
+                    *one = col[t + i];
+            }
         }
     }
 }
