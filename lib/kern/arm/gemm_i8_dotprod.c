@@ -47,9 +47,9 @@ struct cols {
     DOT((acc)[1], (w)[3], x, 1);                                              \
     DOT((acc)[2], (w)[2], x, 3);                                              \
     DOT((acc)[3], (w)[3], x, 3)
+#define ROWS(i, d)            (d).v[(i) % 2]
 #define SCALE(i, d, s)        vmulq_lane_f32((d).v[(i) % 2], (s).v, (i) / 2)
-#define ADD_ROWS(to, i, a, d) vfmaq_f32(to, a, (d).v[(i) % 2])
 #define ADD_COLS(to, i, a, s) vfmaq_lane_f32(to, a, (s).v, (i) / 2)
-#define ADD_MIN(to, i, m, s)  ADD_COLS(to, i, (m).v[(i) % 2], s)
 #define COLUMN(v, j, i)       (v)[2 * (j) + (i)]
+#define FROM_COLUMNS(i, v)    (v)[i]
 #include "kern/arm/gemm_dots_impl.h"

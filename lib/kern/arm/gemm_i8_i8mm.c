@@ -57,13 +57,15 @@ two_twice(const void *p)
     (acc)[1] = vmmlaq_s32((acc)[1], (w)[1], x);                               \
     (acc)[2] = vmmlaq_s32((acc)[2], (w)[2], x);                               \
     (acc)[3] = vmmlaq_s32((acc)[3], (w)[3], x)
+#define ROWS(i, d)            (d).v[i]
 #define SCALE(i, d, s)        vmulq_f32((d).v[i], (s).v)
-#define ADD_ROWS(to, i, a, d) vfmaq_f32(to, a, (d).v[i])
 #define ADD_COLS(to, i, a, s) vfmaq_f32(to, a, (s).v)
-#define ADD_MIN(to, i, m, s)  vfmaq_f32(to, (m).v[i], (s).v)
 #define COLUMN(v, j, i)                                                       \
     ((j) ? vuzp2q_f32((v)[2 * (i)], (v)[2 * (i) + 1])                         \
          : vuzp1q_f32((v)[2 * (i)], (v)[2 * (i) + 1]))
+#define FROM_COLUMNS(i, v)                                                    \
+    ((i) % 2 ? vzip2q_f32((v)[(i) / 2], (v)[(i) / 2 + 2])                     \
+             : vzip1q_f32((v)[(i) / 2], (v)[(i) / 2 + 2]))
 #include "kern/arm/gemm_dots_impl.h"
 
 /* Groups of four steps to octets. */

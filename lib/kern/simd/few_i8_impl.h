@@ -40,7 +40,7 @@ struct acts {
     /* initial values of the sums of 16 steps, by fold_begin() */
     int32_t begin_16[16][8];
 };
-static_assert((int)NR <= 8, "columns in 256 bits");
+static_assert(SIGNED || (int)NR <= 8, "columns in 256 bits");
 
 static GG_ALWAYS_INLINE void acts_at(struct acts *x, const int32_t *at,
                                      unsigned n_scales)

@@ -12,7 +12,8 @@
 #define SIGNED 0 /* see few_i8_impl.h */
 #endif
 
-enum { COLS = NR }; /* largest number of columns with code */
+/* Largest number of columns with code. */
+enum { COLS = (int)NR < (int)GG_GEMM_FEW ? (int)NR : (int)GG_GEMM_FEW };
 
 struct acts;
 
