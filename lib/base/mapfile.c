@@ -212,6 +212,16 @@ enum gguf_status gg_mapfile_overlay(struct gg_mapfile *m, const void *data,
     return GGUF_OK;
 }
 
+/* Write to each page of size bytes at map, which makes copies of them. */
+static void copy_pages(void *map, size_t size)
+{
+    const size_t page = gg_os_page_size();
+    for (size_t i = 0; i < size; i += page) {
+        volatile uint8_t *first = (uint8_t *)map + i;
+        *first = *first;
+    }
+}
+
 enum gguf_status gg_mapfile_copy_head(struct gg_mapfile *m, uint64_t size,
                                       struct gguf_error *err)
 {
@@ -219,8 +229,10 @@ enum gguf_status gg_mapfile_copy_head(struct gg_mapfile *m, uint64_t size,
     size_t n = skip + (size_t)GG_MIN(size, m->size);
     if (!m->map || !n)
         return GGUF_OK;
-    if (gg_os_map_own(m->map, n, m->fd, m->off - skip) != 0)
+    if (gg_os_map_writable(m->map, n, m->fd, m->off - skip) != 0)
         return gg_error_set_errno(err, errno, "mmap of %zu bytes", n);
+    copy_pages(m->map, n);
+    gg_os_map_protect(m->map, n);
     return GGUF_OK;
 }
 

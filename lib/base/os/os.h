@@ -265,11 +265,12 @@ enum gg_os_map {
  * failure. Windows: MapViewOfFile(); the file cannot be truncated while it is
  * mapped. */
 void *gg_os_map(int fd, uint64_t off, size_t size, enum gg_os_map how);
-/* Copy the first size bytes of a mapping, up to the end of their last page, so
- * that they do not change when the file does. fd and off are those of the
- * mapping, which stays at its address. Windows: VirtualProtect() with
- * PAGE_WRITECOPY, or in Wine a view of its own; each page is written to. */
-int gg_os_map_own(void *map, size_t size, int fd, uint64_t off);
+/* Make the first size bytes of a mapping writable, up to the end of their last
+ * page. A page that is written to becomes a copy, which does not change when
+ * the file does. fd and off are those of the mapping, which stays at its
+ * address. Windows: VirtualProtect() with PAGE_WRITECOPY, or in Wine a view of
+ * its own. */
+int gg_os_map_writable(void *map, size_t size, int fd, uint64_t off);
 /* Make size bytes of a mapping read only. Finds mistakes; never fails.
  * Windows: VirtualProtect(). */
 void gg_os_map_protect(void *map, size_t size);

@@ -65,15 +65,12 @@ int gg_os_free_space(const char *path, uint64_t *n)
 
 int gg_os_reserve_space(int fd, uint64_t size)
 {
-    FILE_ALLOCATION_INFO info;
+    const LONGLONG allocated = (LONGLONG)size;
     HANDLE h = gg_os_win_handle(fd);
-    info.AllocationSize.QuadPart = (LONGLONG)size;
-    if (h == INVALID_HANDLE_VALUE)
-        return -1;
-    return SetFileInformationByHandle(h, FileAllocationInfo, &info,
-                                      sizeof info)
-               ? 0
-               : gg_os_win_fail_last();
+    return h == INVALID_HANDLE_VALUE
+               ? -1
+               : gg_os_win_set_information(h, FileAllocationInfo, &allocated,
+                                           sizeof allocated);
 }
 
 int gg_os_copy_range(int in_fd, uint64_t in_off, int fd, uint64_t off,

@@ -213,14 +213,12 @@ int gg_os_write_at(int fd, const void *data, uint64_t size, uint64_t off,
 
 int gg_os_set_size(int fd, uint64_t size)
 {
-    FILE_END_OF_FILE_INFO end;
+    const LONGLONG end = (LONGLONG)size;
     HANDLE h = gg_os_win_handle(fd);
-    end.EndOfFile.QuadPart = (LONGLONG)size;
-    if (h == INVALID_HANDLE_VALUE)
-        return -1;
-    return SetFileInformationByHandle(h, FileEndOfFileInfo, &end, sizeof end)
-               ? 0
-               : gg_os_win_fail_last();
+    return h == INVALID_HANDLE_VALUE
+               ? -1
+               : gg_os_win_set_information(h, FileEndOfFileInfo, &end,
+                                           sizeof end);
 }
 
 int gg_os_touch(int fd)

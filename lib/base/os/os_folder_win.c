@@ -49,8 +49,7 @@ static bool rename_handle(HANDLE h, int how, const wchar_t *to)
     info->flags = how == RENAME_EX ? REPLACE_NAME : 0;
     info->name_size = (DWORD)name_size;
     memcpy(info->name, to, name_size);
-    const bool good = SetFileInformationByHandle(
-        h, (FILE_INFO_BY_HANDLE_CLASS)how, info, (DWORD)size);
+    const bool good = gg_os_win_set_information(h, how, info, size) == 0;
     free(info);
     return good;
 }
@@ -84,16 +83,16 @@ static int move_file(const char *from, const char *to, DWORD flags)
     return rc;
 }
 
-/* Format a name beside path that no other file has. Free it with free(). */
+/* Make a random name beside path. Free it with free(). */
 static char *name_beside(const char *path)
 {
-    static volatile LONG counter;
-    const size_t size = strlen(path) + 48;
+    char letters[8];
+    const size_t size = strlen(path) + sizeof letters + sizeof "..gone";
+    if (gg_os_win_random_name(letters, sizeof letters) != 0)
+        return NULL;
     char *name = malloc(size);
     if (name)
-        snprintf(name, size, "%s.%lu-%lu.gone", path,
-                 (unsigned long)GetCurrentProcessId(),
-                 (unsigned long)InterlockedIncrement(&counter));
+        snprintf(name, size, "%s.%.8s.gone", path, letters);
     return name;
 }
 
@@ -163,16 +162,15 @@ static int remove_later(HANDLE h, const char *path)
     wchar_t *aside = name ? gg_os_win_full_path(name) : NULL;
     wchar_t *back = gg_os_win_full_path(path);
     const bool moved = aside && back && rename_handle(h, RENAME, aside);
-    int rc = 0;
-    if (!SetFileInformationByHandle(h, FileDispositionInfo, &gone,
-                                    sizeof gone)) {
-        rc = gg_os_win_fail_last();
-        if (moved)
-            (void)rename_handle(h, RENAME, back);
-    }
+    const int rc =
+        gg_os_win_set_information(h, FileDispositionInfo, &gone, sizeof gone);
+    const int e = errno;
+    if (rc != 0 && moved)
+        (void)rename_handle(h, RENAME, back);
     free(name);
     free(aside);
     free(back);
+    errno = e;
     return rc;
 }
 
@@ -183,9 +181,11 @@ int gg_os_remove(const char *path)
                               FILE_FLAG_OPEN_REPARSE_POINT);
     if (h == INVALID_HANDLE_VALUE)
         return -1;
-    const bool gone = SetFileInformationByHandle(
-        h, (FILE_INFO_BY_HANDLE_CLASS)DISPOSITION_EX, &flags, sizeof flags);
-    const int rc = gone ? 0 : remove_later(h, path), e = errno;
+    int rc =
+        gg_os_win_set_information(h, DISPOSITION_EX, &flags, sizeof flags);
+    if (rc != 0)
+        rc = remove_later(h, path);
+    const int e = errno;
     CloseHandle(h);
     errno = e;
     return rc;

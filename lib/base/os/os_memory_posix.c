@@ -50,23 +50,16 @@ void *gg_os_map(int fd, uint64_t off, size_t size, enum gg_os_map how)
     return p == MAP_FAILED ? NULL : p;
 }
 
-int gg_os_map_own(void *map, size_t size, int fd, uint64_t off)
+int gg_os_map_writable(void *map, size_t size, int fd, uint64_t off)
 {
-    const size_t page = gg_os_page_size();
     int flags = MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED;
 #ifdef MAP_POPULATE
     flags |= MAP_POPULATE; /* make all copies at once, if possible */
 #endif
-    void *p = mmap(map, size, PROT_READ | PROT_WRITE, flags, fd, (off_t)off);
-    if (p == MAP_FAILED)
-        return -1;
-    /* Pages that are written to are copies. */
-    for (size_t i = 0; i < size; i += page) {
-        volatile uint8_t *first = (uint8_t *)p + i;
-        *first = *first;
-    }
-    gg_os_map_protect(p, size);
-    return 0;
+    return mmap(map, size, PROT_READ | PROT_WRITE, flags, fd, (off_t)off) ==
+                   MAP_FAILED
+               ? -1
+               : 0;
 }
 
 void gg_os_map_protect(void *map, size_t size)

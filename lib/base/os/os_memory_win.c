@@ -89,20 +89,12 @@ static int map_in_two(void *map, size_t first, int fd, uint64_t off)
     return -1;
 }
 
-int gg_os_map_own(void *map, size_t size, int fd, uint64_t off)
+int gg_os_map_writable(void *map, size_t size, int fd, uint64_t off)
 {
-    const size_t page = gg_os_page_size();
     DWORD old;
-    if (!VirtualProtect(map, size, PAGE_WRITECOPY, &old) &&
-        map_in_two(map, size, fd, off) != 0)
-        return -1;
-    /* Pages that are written to are copies. */
-    for (size_t i = 0; i < size; i += page) {
-        volatile uint8_t *first = (uint8_t *)map + i;
-        *first = *first;
-    }
-    gg_os_map_protect(map, size);
-    return 0;
+    return VirtualProtect(map, size, PAGE_WRITECOPY, &old)
+               ? 0
+               : map_in_two(map, size, fd, off);
 }
 
 void gg_os_map_protect(void *map, size_t size)

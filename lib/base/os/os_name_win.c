@@ -286,18 +286,14 @@ const char *gg_os_temporary_folder(void)
 
 int gg_os_make_private_folder(char *path)
 {
-    static const char digits[] = "abcdefghijklmnopqrstuvwxyz0123456789";
     const size_t n = strlen(path);
     if (n < 6 || strcmp(path + n - 6, "XXXXXX") != 0) {
         errno = EINVAL;
         return -1;
     }
     for (int i = 0; i < 100; i++) {
-        unsigned char bytes[6];
-        if (gg_os_random(bytes, sizeof bytes) != 0)
+        if (gg_os_win_random_name(path + n - 6, 6) != 0)
             return -1;
-        for (size_t k = 0; k < 6; k++)
-            path[n - 6 + k] = digits[bytes[k] % (sizeof digits - 1)];
         if (gg_os_make_folder(path) == 0)
             return 0;
         if (errno != EEXIST)

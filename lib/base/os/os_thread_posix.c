@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* os_thread_posix.c - processors and threads, by POSIX
  *
- * Numbers of set_mempolicy() are those of set_mempolicy(2), of futex() those of
- * futex(2), in Linux 6.1, of arch_prctl() those of Linux's documentation of
- * x86/xstate. They are called by their numbers, since not every C library comes
- * with the kernel's headers.
+ * Numbers of set_mempolicy() are those of set_mempolicy(2) in Linux 6.1, of
+ * arch_prctl() those of Linux's documentation of x86/xstate. They are called by
+ * their numbers, since not every C library comes with the kernel's headers.
  */
 #include "config.h"
 #include "base/os/os.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -20,9 +18,6 @@
 #endif
 #if defined(__linux__)
 #include <sys/syscall.h>
-#endif
-#if defined(__linux__) && !defined(SYS_futex) && defined(SYS_futex_time64)
-#define SYS_futex SYS_futex_time64 /* newer 32-bit systems have only this */
 #endif
 
 /* ---- processors ---- */
@@ -136,65 +131,3 @@ void gg_os_signals_restore(const struct gg_os_signals *old)
     memcpy(&was, old, sizeof was);
     (void)pthread_sigmask(SIG_SETMASK, &was, NULL);
 }
-
-#if defined(SYS_futex)
-enum { WAIT_PRIVATE = 0 | 128, WAKE_PRIVATE = 1 | 128 };
-
-int gg_os_sleepers_init(struct gg_os_sleepers *s)
-{
-    (void)s;
-    return 0;
-}
-
-void gg_os_sleepers_fini(struct gg_os_sleepers *s)
-{
-    (void)s;
-}
-
-void gg_os_sleepers_wait(struct gg_os_sleepers *s, _Atomic uint32_t *word,
-                         uint32_t old)
-{
-    (void)s;
-    /* a wait may end early */
-    while (atomic_load_explicit(word, memory_order_seq_cst) == old)
-        syscall(SYS_futex, word, WAIT_PRIVATE, old, NULL, NULL, 0);
-}
-
-void gg_os_sleepers_wake(struct gg_os_sleepers *s, _Atomic uint32_t *word)
-{
-    (void)s;
-    syscall(SYS_futex, word, WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
-}
-#else
-int gg_os_sleepers_init(struct gg_os_sleepers *s)
-{
-    int e = pthread_mutex_init(&s->mutex, NULL);
-    if (!e && (e = pthread_cond_init(&s->cond, NULL)) != 0)
-        pthread_mutex_destroy(&s->mutex);
-    errno = e;
-    return e ? -1 : 0;
-}
-
-void gg_os_sleepers_fini(struct gg_os_sleepers *s)
-{
-    pthread_cond_destroy(&s->cond);
-    pthread_mutex_destroy(&s->mutex);
-}
-
-void gg_os_sleepers_wait(struct gg_os_sleepers *s, _Atomic uint32_t *word,
-                         uint32_t old)
-{
-    pthread_mutex_lock(&s->mutex);
-    while (atomic_load_explicit(word, memory_order_seq_cst) == old)
-        pthread_cond_wait(&s->cond, &s->mutex);
-    pthread_mutex_unlock(&s->mutex);
-}
-
-void gg_os_sleepers_wake(struct gg_os_sleepers *s, _Atomic uint32_t *word)
-{
-    (void)word;
-    pthread_mutex_lock(&s->mutex);
-    pthread_cond_broadcast(&s->cond);
-    pthread_mutex_unlock(&s->mutex);
-}
-#endif

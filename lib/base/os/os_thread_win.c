@@ -84,29 +84,3 @@ void gg_os_signals_restore(const struct gg_os_signals *old)
 {
     (void)old;
 }
-
-int gg_os_sleepers_init(struct gg_os_sleepers *s)
-{
-    (void)s;
-    return 0;
-}
-
-void gg_os_sleepers_fini(struct gg_os_sleepers *s)
-{
-    (void)s;
-}
-
-void gg_os_sleepers_wait(struct gg_os_sleepers *s, _Atomic uint32_t *word,
-                         uint32_t old)
-{
-    (void)s;
-    /* a wait may end early */
-    while (atomic_load_explicit(word, memory_order_seq_cst) == old)
-        (void)WaitOnAddress((volatile void *)word, &old, sizeof old, INFINITE);
-}
-
-void gg_os_sleepers_wake(struct gg_os_sleepers *s, _Atomic uint32_t *word)
-{
-    (void)s;
-    WakeByAddressAll((void *)(uintptr_t)word);
-}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* os_win.c - errors, paths and handles of Windows */
 #include "config.h"
+#include "base/os/os.h"
 #include "base/os/os_win.h"
 
 #include <errno.h>
@@ -179,6 +180,16 @@ char *gg_os_win_from_path(const wchar_t *path)
     return s;
 }
 
+int gg_os_win_random_name(char *name, size_t n)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+    if (gg_os_random(name, n) != 0)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        name[i] = letters[(unsigned char)name[i] % (sizeof letters - 1)];
+    return 0;
+}
+
 /* ---- handles ---- */
 
 HANDLE gg_os_win_open(const char *path, DWORD access, DWORD create,
@@ -215,6 +226,15 @@ HANDLE gg_os_win_handle(int fd)
         return INVALID_HANDLE_VALUE;
     }
     return (HANDLE)h;
+}
+
+int gg_os_win_set_information(HANDLE h, int class, const void *data,
+                              size_t size)
+{
+    return SetFileInformationByHandle(h, (FILE_INFO_BY_HANDLE_CLASS) class,
+                                      (void *)(uintptr_t)data, (DWORD)size)
+               ? 0
+               : gg_os_win_fail_last();
 }
 
 int gg_os_win_write(HANDLE h, const void *data, uint64_t size, OVERLAPPED *at,

@@ -38,6 +38,9 @@ wchar_t *gg_os_win_full_path(const char *path);
 /* Convert a wide path to UTF-8 with '/' between names, without that prefix. */
 char *gg_os_win_from_path(const wchar_t *path);
 
+/* Write n random letters and digits to name, without a NUL. */
+int gg_os_win_random_name(char *name, size_t n);
+
 /* Open a file or folder so that others can read, write, rename and remove it.
  * The parameters are those of CreateFileW(). INVALID_HANDLE_VALUE: errno has
  * the reason. */
@@ -48,6 +51,11 @@ HANDLE gg_os_win_open(const char *path, DWORD access, DWORD create,
 int gg_os_win_descriptor(HANDLE h, int flags);
 /* Handle of a descriptor; INVALID_HANDLE_VALUE with EBADF: it is closed. */
 HANDLE gg_os_win_handle(int fd);
+
+/* Call SetFileInformationByHandle(). class is an enumerator of
+ * FILE_INFO_BY_HANDLE_CLASS, data has size bytes. */
+int gg_os_win_set_information(HANDLE h, int class, const void *data,
+                              size_t size);
 
 /* Write size bytes at the position of a handle. *done receives the bytes
  * written. */
