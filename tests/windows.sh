@@ -259,7 +259,8 @@ verdict 'NUL is an empty text' "$rc_windows" "$tmp/log/err.w"
 
 # ---- interruption
 
-# Start a job of seconds, and wait until a part is complete: sets $job.
+# Start a job of seconds, and stop it when a part is complete: sets $job. It
+# keeps its locks meanwhile.
 start_job() # name of the output
 {
     (cd "$tmp/windows" && exec $WINE "$windows/gguf-quantize.exe" \
@@ -275,6 +276,7 @@ start_job() # name of the output
             size=$(wc -c <"$tmp/windows/$1.gguf.resume")
         test "$first" -ne 0 || first=$size
     done
+    kill -STOP $job
 }
 
 in_native gguf-quantize -q --imatrix im.gguf F16.gguf stop.gguf IQ2_XXS 2
@@ -283,6 +285,7 @@ in_windows gguf-quantize --imatrix im.gguf --resume F16.gguf stop.gguf IQ2_XXS 1
 test $rc_windows -eq 1 && grep -q 'another process' "$tmp/log/err.w"
 verdict 'a second job on one output is refused' $? "$tmp/log/err.w"
 kill -INT $job
+kill -CONT $job
 wait $job
 rc=$?
 test $rc -eq 130 && test ! -f "$tmp/windows/stop.gguf" &&
