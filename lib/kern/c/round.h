@@ -28,10 +28,13 @@ static inline int32_t gg_kern_truncate(float v)
     return v >= -0x1p31f && v < 0x1p31f ? (int32_t)v : INT32_MIN;
 }
 
-/* Nearest, ties away from zero (roundf), then as gg_kern_truncate. */
+/* Nearest, ties away from zero, then as gg_kern_truncate. roundf() of mingw-w64
+ * gives 1 for the number below 0.5. */
 static inline int32_t gg_round_away(float v)
 {
-    return gg_kern_truncate(roundf(v));
+    const int32_t i = gg_kern_truncate(v);
+    const float rest = v - (float)i; /* exact */
+    return i == INT32_MIN ? i : i + (rest >= 0.5f) - (rest <= -0.5f);
 }
 
 static inline int gg_kern_clamp(int v, int lo, int hi)
