@@ -61,6 +61,8 @@ static void print_line(const char *file, const char *kind, const char *fmt,
     va_list again;
     if (!who)
         return;
+    if (gg_os_terminal_is(GG_OS_STDOUT)) /* keeps the order of lines there */
+        msg_flush();
     va_copy(again, ap);
     int n = vsnprintf(small, sizeof small, fmt, ap);
     if (n >= (int)sizeof small && (line = malloc((size_t)n + 1)) != NULL)
@@ -79,6 +81,7 @@ static void print_line(const char *file, const char *kind, const char *fmt,
     address_remove_secrets(line);
     text_put(stderr, line);
     fputc('\n', stderr);
+    (void)fflush(stderr); /* Windows has no buffers of lines */
     if (line != small)
         free(line);
 }

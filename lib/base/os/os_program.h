@@ -28,7 +28,8 @@ enum { GG_OS_STDIN = 0, GG_OS_STDOUT = 1, GG_OS_STDERR = 2 };
  * Exceeding the limit on file sizes becomes an error of writing instead of a
  * signal. A standard stream that is closed is opened, so that no other file
  * takes its place. Windows: EXCEPTION_IN_PAGE_ERROR is the error; standard
- * streams are binary, and the console takes UTF-8 and escape sequences. */
+ * streams are binary, and the console takes UTF-8 and escape sequences.
+ * Standard output to a console has a buffer, which fflush() writes. */
 void gg_os_program_begin(const char *bus_error, int status);
 
 /* Make the arguments of main() UTF-8. Call this before they are used. Windows:

@@ -49,15 +49,19 @@ static void restore_console(void)
         (void)SetConsoleOutputCP(console_page);
 }
 
-/* Let the console take UTF-8 and escape sequences (Windows 10). */
+/* Let the console take UTF-8 and escape sequences (Windows 10). Without a
+ * buffer the C library would write each byte of a character by itself. */
 static void prepare_console(void)
 {
+    enum { BUFFER = 1 << 16 };
     bool any = false;
     for (int i = 0; i < 2; i++) {
         DWORD mode;
         if (!GetConsoleMode(output_handle(i), &mode))
             continue;
         any = true;
+        if (i == 0)
+            (void)setvbuf(stdout, NULL, _IOFBF, BUFFER);
         if (!(mode & ESCAPE_SEQUENCES) &&
             SetConsoleMode(output_handle(i), mode | ESCAPE_SEQUENCES))
             console_mode[i] = mode;
