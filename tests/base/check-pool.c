@@ -298,7 +298,7 @@ static void write_file(const char *root, const char *name, const char *text)
 {
     char path[300];
     snprintf(path, sizeof path, "%s/%s", root, name);
-    FILE *f = text ? fopen(path, "w") : NULL;
+    FILE *f = text ? fopen(path, "wb") : NULL;
     if (text ? !f || fputs(text, f) < 0 || fclose(f)
              : gg_os_make_folder(path) != 0)
         exit(99);
@@ -345,6 +345,7 @@ static void check_nodes(void)
     ok(scratch_remove(root), "and away");
 }
 
+#if defined(HAVE_PTHREAD_SETAFFINITY_NP) && defined(HAVE_SCHED_GETAFFINITY)
 struct at {
     int cpu[MAX_THREADS];
 };
@@ -361,7 +362,6 @@ static void note_cpu(void *user, unsigned ith, unsigned nth)
 
 static void check_binding(void)
 {
-#if defined(HAVE_PTHREAD_SETAFFINITY_NP) && defined(HAVE_SCHED_GETAFFINITY)
     struct gguf_pool *pool;
     struct gguf_pool_params p = GGUF_INIT(struct gguf_pool_params);
     struct gguf_error err;
@@ -408,10 +408,13 @@ static void check_binding(void)
        "spread over nodes");
     gguf_pool_destroy(pool);
     sched_setaffinity(0, sizeof before, &before);
-#else
-    skip("threads cannot be bound here");
-#endif
 }
+#else
+static void check_binding(void)
+{
+    skip("threads cannot be bound here");
+}
+#endif
 
 static void check_policy(void)
 {

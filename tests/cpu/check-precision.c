@@ -12,6 +12,7 @@
 #include "dtype/f16.h"
 #include "gguf/op.h"
 #include "gguf/pool.h"
+#include "tests/aligned.h"
 #include "tests/cpu/ops.h"
 
 #include <stdatomic.h>
@@ -151,7 +152,7 @@ static bool compute_node(tensor *node, const struct gg_kern *kern, int team)
     const unsigned nth = gguf_pool_n_threads(ops_pools[team]);
     const size_t size = gg_cpu_op_row(node->op)->work(node, nth, kern);
     struct gg_barrier barrier;
-    unsigned char *work = aligned_alloc(64, (size / 64 + 2) * 64);
+    unsigned char *work = aligned_new(size + 64);
     if (!work || gg_barrier_init(&barrier, nth, 0, NULL) != GGUF_OK) {
         printf("Bail out! no memory or no barrier\n");
         exit(99);
@@ -167,7 +168,7 @@ static bool compute_node(tensor *node, const struct gg_kern *kern, int team)
     for (size_t i = 0; i < 64; i++)
         good = good && work[size + i] == 0x77;
     gg_barrier_fini(&barrier);
-    free(work);
+    aligned_free(work);
     return good;
 }
 

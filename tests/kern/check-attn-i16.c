@@ -8,6 +8,7 @@
  */
 #include "config.h"
 #include "base/compiler.h"
+#include "tests/aligned.h"
 #include "tests/kern/activations.h"
 #include "tests/kern/kern.h"
 #include "tests/tap.h"
@@ -34,7 +35,7 @@ static size_t round_up(size_t n, size_t to)
 
 static int16_t *make_ints(size_t n)
 {
-    int16_t *p = activations_must(aligned_alloc(64, round_up(n * 2, 64) + 64));
+    int16_t *p = activations_must(aligned_new(round_up(n * 2, 64) + 64));
     memset(p, 0x5a, round_up(n * 2, 64) + 64);
     return p;
 }
@@ -128,8 +129,8 @@ static void check_round(const char *level, const struct gg_kern_attn_i16 *k,
         }
     ok(same, "%s: rows are rounded as the reference does", level);
     ok(good, "%s: which is to nearest, and not too long", level);
-    free(a);
-    free(b);
+    aligned_free(a);
+    aligned_free(b);
 }
 
 /* ---- panels ---- */
@@ -158,8 +159,8 @@ static void check_rows(const char *level, const struct gg_kern_attn_i16 *k)
                                         : untouched);
     }
     ok(good, "%s: rows go into a panel side by side", level);
-    free(rows);
-    free(panel);
+    aligned_free(rows);
+    aligned_free(panel);
 }
 
 /* Compare n values of dv elements at one level with the reference. */
@@ -190,8 +191,8 @@ static bool same_values(const struct gg_kern_attn_i16 *k,
                         are_rounded(x + p * X_STRIDE, dv, row, t[p]));
     }
     good = good && a[steps * k->mr] == untouched;
-    free(a);
-    free(b);
+    aligned_free(a);
+    aligned_free(b);
     return good;
 }
 
@@ -258,8 +259,8 @@ static void check_weights(const char *level, const struct gg_kern_attn_i16 *k,
     ok(same, "%s: weights are rounded as the reference does", level);
     ok(good, "%s: which is to nearest, and adds up to no more than it may",
        level);
-    free(a);
-    free(b);
+    aligned_free(a);
+    aligned_free(b);
 }
 
 /* ---- tiles ---- */
@@ -353,8 +354,8 @@ static void check_tile(const char *level, const struct gg_kern_attn_i16 *k)
        "%s: tiles are what their panels say, rounded in one order; no "
        "sum overflows",
        level);
-    free(t.w);
-    free(t.x);
+    aligned_free(t.w);
+    aligned_free(t.x);
 }
 
 /* The largest values with weights of the largest sum. */
@@ -375,8 +376,8 @@ static void check_most(const char *level, const struct gg_kern_attn_i16 *k)
         good = good && tile_good(&t, k->nr);
     }
     ok(good, "%s: nor do the largest values by weights", level);
-    free(t.w);
-    free(t.x);
+    aligned_free(t.w);
+    aligned_free(t.x);
 }
 
 /* ---- what makes weights ---- */

@@ -10,6 +10,7 @@
 #include "base/barrier.h"
 #include "cpu/matmul.h"
 #include "gguf/pool.h"
+#include "tests/aligned.h"
 #include "tests/kern/kern.h"
 #include "tests/tap.h"
 
@@ -134,9 +135,8 @@ static bool rows_good(const struct gg_kern *kern, const struct gg_kern *ref,
                  stride = len / dt->block_len * dt->block_size + skew;
     const size_t n_panels = (n + g->mr - 1) / g->mr;
     unsigned char *w = must_alloc(malloc(n * stride));
-    float *panels =
-        must_alloc(aligned_alloc(64, (n_panels * g->mr * k + 16) * 4));
-    void *buf = must_alloc(aligned_alloc(64, (g->buf_size + 63) / 64 * 64));
+    float *panels = must_alloc(aligned_new((n_panels * g->mr * k + 16) * 4));
+    void *buf = must_alloc(aligned_new(g->buf_size));
     float *row = make_floats(len);
     bool good = true;
     for (size_t i = 0; i < n * stride; i++)
@@ -157,8 +157,8 @@ static bool rows_good(const struct gg_kern *kern, const struct gg_kern *ref,
     }
     good = good && panels[n_panels * g->mr * k] == guard;
     free(w);
-    free(panels);
-    free(buf);
+    aligned_free(panels);
+    aligned_free(buf);
     free(row);
     return good;
 }

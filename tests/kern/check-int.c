@@ -9,6 +9,7 @@
 #include "config.h"
 #include "base/compiler.h"
 #include "kern/gemm_i8.h"
+#include "tests/aligned.h"
 #include "tests/kern/activations.h"
 #include "tests/kern/kern.h"
 #include "tests/tap.h"
@@ -21,8 +22,8 @@ enum { STEPS = ACTS_STEPS, MAX_K = 3 * STEPS, MAX_NR = 32 };
 
 static void *panel_of(size_t size)
 {
-    return memset(activations_must(aligned_alloc(64, (size / 64 + 2) * 64)),
-                  0x5a, (size / 64 + 2) * 64);
+    return memset(activations_must(aligned_new((size / 64 + 2) * 64)), 0x5a,
+                  (size / 64 + 2) * 64);
 }
 
 /* Where step p of row r of a block of 16-bit integers is. */
@@ -155,8 +156,8 @@ static bool same_columns(const struct gg_kern_gemm *g,
         }
     }
     good = good && a[gg_kern_gemm_x_size(g, k)] == 0x5a;
-    free(a);
-    free(b);
+    aligned_free(a);
+    aligned_free(b);
     return good;
 }
 
@@ -249,9 +250,9 @@ static bool same_rows(const struct gg_kern *kern, const struct gg_kern *ref,
                    fabs(d * q + m - want) <=
                        2 * FLT_EPSILON * (fabs(d * q) + fabs(m));
         }
-    free(a);
-    free(b);
-    free(buf);
+    aligned_free(a);
+    aligned_free(b);
+    aligned_free(buf);
     return good;
 }
 
@@ -405,8 +406,8 @@ static void check_tile(const char *level, const struct gg_kern_gemm *g,
             }
     ok(good, "%s: form %u: tiles are what their panels say; no sum overflows",
        level, form);
-    free(t.w);
-    free(t.x);
+    aligned_free(t.w);
+    aligned_free(t.x);
 }
 
 /* With scales of 1 and no minima, the sums have integers only and exact in
@@ -441,8 +442,8 @@ static void check_exact(const char *level, const struct gg_kern_gemm *g,
             }
     }
     ok(good, "%s: form %u: integers are those of the panels", level, form);
-    free(t.w);
-    free(t.x);
+    aligned_free(t.w);
+    aligned_free(t.x);
 }
 
 static void check_type(const struct acts_form *f, void *user)

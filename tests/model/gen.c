@@ -4,9 +4,9 @@
 #include "tests/model/gen.h"
 
 #include "dtype/f16.h"
+#include "recipe/pattern.h"
 
 #include <math.h>
-#include <regex.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,34 +107,40 @@ static const struct {
 
 /* Compile the pattern. The first ones are kept, since compiling takes most of
  * the time of small models; others go to *own. */
-static const regex_t *compile_pattern(const char *pattern, regex_t *own)
+static const struct gg_pattern *compile_pattern(const char *pattern,
+                                                struct gg_pattern **own)
 {
     enum { MOST = 32 };
     static struct {
-        char *pattern;
-        regex_t re;
+        char *text;
+        struct gg_pattern *compiled;
     } known[MOST];
+    struct gguf_error err;
     size_t i = 0;
-    while (i < MOST && known[i].pattern && strcmp(known[i].pattern, pattern))
+    while (i < MOST && known[i].text && strcmp(known[i].text, pattern))
         i++;
-    if (i < MOST && known[i].pattern)
-        return &known[i].re;
-    regex_t *to = i < MOST ? &known[i].re : own;
-    if (regcomp(to, pattern, REG_EXTENDED | REG_NOSUB))
-        abort();
-    if (i < MOST && !(known[i].pattern = strdup(pattern)))
-        abort();
-    return to;
+    if (i < MOST && known[i].text)
+        return known[i].compiled;
+    struct gg_pattern **to = i < MOST ? &known[i].compiled : own;
+    const struct gguf_str text = { pattern, strlen(pattern) };
+    must_succeed(gg_pattern_create(to, text, NULL, &err), &err);
+    if (i < MOST) {
+        if (!(known[i].text = malloc(text.size + 1)))
+            abort();
+        memcpy(known[i].text, pattern, text.size + 1);
+    }
+    return *to;
 }
 
-static int fits_pattern(const char *name, const char *pattern)
+static bool fits_pattern(const char *name, const char *pattern)
 {
-    regex_t own;
-    const regex_t *re = compile_pattern(pattern, &own);
-    const int r = regexec(re, name, 0, NULL, 0);
-    if (re == &own)
-        regfree(&own);
-    return r == 0;
+    struct gg_pattern *own = NULL;
+    struct gguf_error err;
+    bool found;
+    const struct gg_pattern *p = compile_pattern(pattern, &own);
+    must_succeed(gg_pattern_match(p, name, &found, &err), &err);
+    gg_pattern_destroy(own);
+    return found;
 }
 
 int gen_gain(struct gen *g, const char *pattern, double factor)

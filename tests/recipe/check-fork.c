@@ -51,18 +51,29 @@ static const char *choose_type(struct gg_recipe_chooser *c, const char *name,
 
 /* Models with one, two and four query heads for each key head, with experts,
  * and of 80 layers. */
-static const struct model one = { "llama", 32, 32, 32, 0, true };
-static const struct model two = { "llama", 32, 32, 16, 0, true };
-static const struct model four = { "llama", 32, 32, 8, 0, true };
-static const struct model bare = { "llama", 32, 32, 32, 0, false };
-static const struct model moe = { "llama", 32, 32, 8, 8, true };
-static const struct model deep = { "llama", 80, 64, 8, 0, true };
-static const struct model eight = { "llama", 32, 32, 8, 0, true, 128256 };
-static const struct model seventy = { "qwen2", 80, 64, 8, 0, true, 152064 };
-static const struct model small = { "llama", 16, 32, 8, 0, true, 128256 };
-static const struct model tied = { "llama", 16, 32, 8, 0, true, 128256, true };
-static const struct model deepseek = { "deepseek2", 27, 16, 16, 64, true };
-static const struct model falcon = { "falcon", 32, 32, 32, 4, true };
+static const struct model one = { "llama", 32, 32, 32, 0, .imatrix = true };
+static const struct model two = { "llama", 32, 32, 16, 0, .imatrix = true };
+static const struct model four = { "llama", 32, 32, 8, 0, .imatrix = true };
+static const struct model bare = { "llama", 32, 32, 32, 0, .imatrix = false };
+static const struct model moe = { "llama", 32, 32, 8, 8, .imatrix = true };
+static const struct model deep = { "llama", 80, 64, 8, 0, .imatrix = true };
+static const struct model eight = {
+    "llama", 32, 32, 8, 0, .imatrix = true, .vocab = 128256
+};
+static const struct model seventy = {
+    "qwen2", 80, 64, 8, 0, .imatrix = true, .vocab = 152064
+};
+static const struct model small = {
+    "llama", 16, 32, 8, 0, .imatrix = true, .vocab = 128256
+};
+static const struct model tied = {
+    "llama", 16, 32, 8, 0, .imatrix = true, .vocab = 128256, .tied = true
+};
+static const struct model deepseek = { "deepseek2", 27, 16,
+                                       16,          64, .imatrix = true };
+static const struct model falcon = {
+    "falcon", 32, 32, 32, 4, .imatrix = true
+};
 
 static const struct {
     const char *preset;
@@ -186,7 +197,7 @@ struct run {
 
 static bool start_run(struct run *run, const char *name)
 {
-    struct model m = { "llama", 2, 4, 2, 0, false };
+    struct model m = { "llama", 2, 4, 2, 0, .imatrix = false };
     char preset[32];
     const char *dot = strchr(name, '.');
     size_t n = dot ? strcspn(dot + 1, ".") : 0;

@@ -209,7 +209,7 @@ static void check_several(const char *name, bool unified, uint32_t n_cells)
     ok(gguf_session_decode(r.session,
                            &(struct gguf_batch){ sizeof(struct gguf_batch), 1,
                                                  (gguf_token[]){ 1 }, NULL,
-                                                 seqs, NULL, n_seq },
+                                                 seqs, .n_seq = n_seq },
                            &r.err) == GGUF_E_INVALID &&
            strstr(r.err.message, "twice"),
        "a sequence named twice: %s", r.err.message);
