@@ -11,6 +11,7 @@
 #include "config.h"
 #include "base/bytes.h"
 #include "base/compiler.h"
+#include "base/os/os_math.h"
 #include "dtype/f16.h"
 #include "kern/gemm_tiles.h"
 #include "tests/kern/activations.h"
@@ -162,8 +163,8 @@ static float tiles_element(const struct gg_kern_gemm *g, const uint16_t *w,
         if (p % GG_GEMM_STEPS_TILES == 0)
             part[0] = part[1] = 0;
         part[p % 2] =
-            fmaf(gg_dtype_bf16_to_f32(x[of_x(g, p, j)]),
-                 gg_dtype_bf16_to_f32(w[of_w(g, p, i)]), part[p % 2]);
+            gg_os_fmaf(gg_dtype_bf16_to_f32(x[of_x(g, p, j)]),
+                       gg_dtype_bf16_to_f32(w[of_w(g, p, i)]), part[p % 2]);
         if ((p + 1) % GG_GEMM_STEPS_TILES == 0)
             sum += part[0] + part[1];
     }

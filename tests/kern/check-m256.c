@@ -7,6 +7,7 @@
  * infinities, subnormals, limits of integers and of saturation.
  */
 #include "config.h"
+#include "base/os/os_math.h"
 #include "kern/cpu_features.h"
 #include "tests/tap.h"
 
@@ -280,11 +281,11 @@ static void check_floats(void)
     FLOAT_BITS(andnot_ps, ~a.u32[i] & b.u32[i]);
     FLOAT_BITS(unpacklo_ps, (i & 1 ? b.u32 : a.u32)[(i & 4) + (i & 3) / 2]);
     CHECK("fmadd_ps", store_f, _mm256_fmadd_ps(AF, BF, CF), 8, f,
-          fmaf(a.f[i], b.f[i], c.f[i]), same_floats);
+          gg_os_fmaf(a.f[i], b.f[i], c.f[i]), same_floats);
     CHECK("fmsub_ps", store_f, _mm256_fmsub_ps(AF, BF, CF), 8, f,
-          fmaf(a.f[i], b.f[i], -c.f[i]), same_floats);
+          gg_os_fmaf(a.f[i], b.f[i], -c.f[i]), same_floats);
     CHECK("fnmadd_ps", store_f, _mm256_fnmadd_ps(AF, BF, CF), 8, f,
-          fmaf(-a.f[i], b.f[i], c.f[i]), same_floats);
+          gg_os_fmaf(-a.f[i], b.f[i], c.f[i]), same_floats);
     CHECK("sqrt_ps", store_f, _mm256_sqrt_ps(AF), 8, f, sqrtf(a.f[i]),
           same_floats);
     CHECK("round_ps", store_f,

@@ -3,6 +3,7 @@
 #include "config.h"
 #include "tests/kern/tile_model.h"
 #include "base/bytes.h"
+#include "base/os/os_math.h"
 #include "dtype/f16.h"
 #include "kern/x86/amx.h"
 
@@ -72,8 +73,8 @@ void tile_multiply_bf16(struct tile *c, const struct tile *a,
             float part[2] = { 0, 0 };
             for (int k = 0; k < depth / 2; k++)
                 part[k % 2] = flush_subnormal(
-                    fmaf(bf16_at(a, m, k), bf16_at(b, k / 2, 2 * i + k % 2),
-                         part[k % 2]));
+                    gg_os_fmaf(bf16_at(a, m, k),
+                               bf16_at(b, k / 2, 2 * i + k % 2), part[k % 2]));
             const float was =
                 gg_bytes_f32_from_bits((uint32_t)sum_at(c, m, i));
             const float sum = flush_subnormal(

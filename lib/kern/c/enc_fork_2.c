@@ -5,6 +5,7 @@
  * elements and tries every division into four runs, IQ2_KS many scales.
  */
 #include "config.h"
+#include "base/os/os_math.h"
 #include "kern/codec.h"
 #include "kern/c/enc_fork.h"
 #include "dtype/iq_code.h"
@@ -165,8 +166,8 @@ struct lanes {
 static void add_lane(struct lanes *s, int j, float w, float q, float x)
 {
     float wq = w * q;
-    s->qx[j % 8] = fmaf(wq, x, s->qx[j % 8]);
-    s->q2[j % 8] = fmaf(wq, q, s->q2[j % 8]);
+    s->qx[j % 8] = gg_os_fmaf(wq, x, s->qx[j % 8]);
+    s->q2[j % 8] = gg_os_fmaf(wq, q, s->q2[j % 8]);
 }
 
 /* The first of four levels, times dd, that is nearest to x. */
@@ -243,8 +244,8 @@ static float error_of(uint8_t q[32], const float v[4], float dl,
         value[k] = dl * v[k];
     for (int j = 0; j < 32; j++) {
         q[j] = (uint8_t)nearest_of(value, x[j]);
-        float diff = fmaf(-dl, v[q[j]], x[j]);
-        lane[j % 8] = fmaf(w[j] * diff, diff, lane[j % 8]);
+        float diff = gg_os_fmaf(-dl, v[q[j]], x[j]);
+        lane[j % 8] = gg_os_fmaf(w[j] * diff, diff, lane[j % 8]);
     }
     return gg_kern_fork_hsum(lane);
 }

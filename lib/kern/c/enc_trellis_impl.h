@@ -6,6 +6,7 @@
  * v. The indices and scales of sub-blocks are kept in the row's blocks, until
  * the row's scale is known.
  */
+#include "base/os/os_math.h"
 #include "dtype/iq_code.h"
 #include "kern/c/enc_fork.h"
 #include "kern/c/trellis_near.h"
@@ -83,8 +84,8 @@ static struct gg_kern_fork_fit fit_codes(const struct gg_kern_trellis *t,
     put_points(q, t, idx);
     for (int j = 0; j < 32; j++) {
         float qw = q[j] * w[j];
-        qx[j % 8] = fmaf(qw, x[j], qx[j % 8]);
-        q2[j % 8] = fmaf(qw, q[j], q2[j % 8]);
+        qx[j % 8] = gg_os_fmaf(qw, x[j], qx[j % 8]);
+        q2[j % 8] = gg_os_fmaf(qw, q[j], q2[j % 8]);
     }
     float sqx = gg_kern_fork_hsum(qx), sq2 = gg_kern_fork_hsum(q2);
     if (sq2 > 0) {
