@@ -225,11 +225,13 @@ static void check_digests(const struct gguf_file *f,
 static unsigned long long n_read(void)
 {
     unsigned long long n = 0;
+#if defined(__linux__)
     FILE *f = fopen("/proc/self/io", "r");
     if (!f || fscanf(f, "rchar: %llu", &n) != 1)
         n = 0;
     if (f)
         fclose(f);
+#endif
     return n;
 }
 
@@ -264,6 +266,9 @@ static void check_reads(const struct gguf_file *f)
 /* A file that became shorter after it was opened. */
 static void check_shorter(void)
 {
+#if defined(_WIN32)
+    skip("a mapped file cannot become shorter here");
+#else
     struct gguf_file *f = make_file_at("check-digest-short.gguf", false);
     struct gguf_digest t[N], m;
     struct gguf_error err;
@@ -281,6 +286,7 @@ static void check_shorter(void)
     }
     gguf_file_close(f);
     unlink("check-digest-short.gguf");
+#endif
 }
 
 /* ----------------------------------------------------------- manifests --- */
