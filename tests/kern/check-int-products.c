@@ -94,10 +94,14 @@ static void check_products(const char *level, const struct gg_kern *kern,
         { 1, 4, 256 },    { 33, 5, 512 },  { 70, 25, 1280 },
         { 129, 13, 768 }, { 7, 50, 2304 },
     };
+    enum { QUICK = 2 };
+    static unsigned n_slow;
     const struct gguf_dtype_info *dt = gg_dtype_by_index(dtype);
     bool good = true, same = true, apart = true;
     for (size_t s = 0; s < 2 * GG_LEN(shapes); s++) {
         const size_t *d = shapes[s / 2], m = d[0], n = d[1];
+        if (s / 2 >= QUICK && !test_in_sample(n_slow++))
+            continue;
         const size_t k =
             dt->block_len < ACTS_STEPS ? d[2] - dt->block_len : d[2];
         const size_t size = k / dt->block_len * dt->block_size;
@@ -161,12 +165,15 @@ static void check_few(const char *level, const struct gg_kern *kern, int dtype,
     static const size_t shapes[][2] = {
         { 16, 256 }, { 48, 512 }, { 1, 768 }, { 70, 1280 }, { 129, 4608 },
     };
-    enum { MANY = 17 };
+    enum { MANY = 17, QUICK = 3 };
+    static unsigned n_slow;
     const struct gguf_dtype_info *dt = gg_dtype_by_index(dtype);
     const unsigned most = kern->gemm[form].few[dtype].most;
     bool good = true, limited = most > 0 && most <= GG_GEMM_FEW;
     for (size_t s = 0; s < 2 * GG_LEN(shapes); s++) {
         const size_t m = shapes[s / 2][0], full = shapes[s / 2][1];
+        if (s / 2 >= QUICK && !test_in_sample(n_slow++))
+            continue;
         const size_t k =
             s & 1 && dt->block_len < ACTS_STEPS ? full - dt->block_len : full;
         const size_t size = k / dt->block_len * dt->block_size, skew = 5;

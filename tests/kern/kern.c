@@ -34,6 +34,13 @@ void test_each_level(void (*fn)(const struct gg_kern *k, const char *level))
     }
 }
 
+bool test_in_sample(unsigned n)
+{
+    const char *sample = getenv("GGUF_TEST_SAMPLE");
+    const unsigned one_in = sample ? (unsigned)atoi(sample) : 1;
+    return one_in < 2 || n % one_in == 0;
+}
+
 unsigned test_fields(char *line, char **field, unsigned max)
 {
     unsigned n = 0;

@@ -5,6 +5,7 @@
 
 #include "kern/kern.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,10 @@ unsigned test_levels(struct test_level out[8]);
 
 /* Call fn with the kernels of each level. */
 void test_each_level(void (*fn)(const struct gg_kern *k, const char *level));
+
+/* Is the n-th slow case to be run? All are, but with GGUF_TEST_SAMPLE=N, for
+ * emulators, one in N. */
+bool test_in_sample(unsigned n);
 
 /* Split a line of tab-separated fields in place. Returns their number. */
 unsigned test_fields(char *line, char **field, unsigned max);
