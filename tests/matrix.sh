@@ -45,12 +45,16 @@
 # default: Debian's folder.) It runs tests that depend on the byte order, and a
 # sample of those that take minutes there; make check-cross runs more.
 #
-# Rows musl, macos and windows need libraries for another system. static-deps.sh
-# compiles them for the row from their sources, in the folder that DEPS names.
-# Row musl runs the tests that depend on the C library, with vector kernels. Row
-# macos compiles and links for a Mac with clang, lld, and zig's headers or those
-# in SDKROOT; nothing runs. Row windows makes a DLL, tools and tests with
-# mingw-w64, and runs those tests in Wine that need no POSIX.
+# Row aarch64 runs the tests of its kernels in an emulator whose processor has
+# all levels. Programs are static: with shared libraries, qemu could take the
+# dynamic linker of one folder and a C library of another.
+#
+# Rows aarch64, musl, macos and windows need libraries for another system.
+# static-deps.sh compiles them for the row from their sources, in the folder that
+# DEPS names. Row musl runs the tests that depend on the C library, with vector
+# kernels. Row macos compiles and links for a Mac with clang, lld, and zig's
+# headers or those in SDKROOT; nothing runs. Row windows makes a DLL, tools and
+# tests with mingw-w64, and runs those tests in Wine that need no POSIX.
 set -u
 : "${QEMU_LD_PREFIX=/usr/s390x-linux-gnu}"
 export QEMU_LD_PREFIX
@@ -73,6 +77,7 @@ coverage   | gcc   | -O1     | no  | --enable-debug --enable-coverage --enable-s
 tsan       | clang | -g1 -O1 | no  | --enable-tsan --enable-simd=native --disable-shared | check-threads GGUF_TEST_SAMPLE=11
 clang      | clang | -O2     | yes | --enable-debug --with-blas=auto --with-mpi=auto --disable-static | check-choices GGUF_TEST_SAMPLE=11
 big-endian | s390x-linux-gnu-gcc | -O2 | no | --host=s390x-linux-gnu --enable-debug --disable-shared CC_FOR_BUILD=cc | check-cross-bytes EMULATOR=qemu-s390x-static GGUF_TEST_SAMPLE=11
+aarch64    | aarch64-linux-gnu-gcc -static | -O2 | yes | --host=aarch64-linux-gnu --enable-debug --disable-shared --with-curl=no CC_FOR_BUILD=cc PKG_CONFIG_LIBDIR=deps/lib/pkgconfig | check-cross-kernels EMULATOR=qemu-aarch64-static GGUF_TEST_SAMPLE=11
 tidy       | clang | -O1     | no  |                                                   | tidy
 32-bit     | gcc -m32 | -O3 -march=native | no | --enable-debug --disable-simd --disable-static | check-32-bit GGUF_TEST_SAMPLE=11
 no-tools   | gcc   | -O0     | yes | --enable-debug --enable-simd=native --disable-tools --disable-shared | check-valgrind
@@ -93,7 +98,14 @@ after() {
     coverage) sh "$src/tests/coverage.sh" . >coverage.txt ;;
     32-bit) kernels_of "$2" ;;
     macos) linked_for_a_mac ;;
+    aarch64) has_levels neon dotprod i8mm bf16 ;;
     esac
+}
+# Did the emulated processor have these levels?
+has_levels() {
+    for level; do
+        grep -q "$level: products" tests/kern/check-int-products.log || return 1
+    done
 }
 # Compile the library with its kernels of every level, by this COMPILER.
 kernels_of() {
