@@ -234,6 +234,15 @@ static void check_q8_k(int type, unsigned flip)
        "%s is read as Q8_0", gg_dtype_by_index(type)->name);
 }
 
+/* gcc 12 for AArch64 fails to compile this loop at -O2 within others. */
+static double largest_of(const float w[256])
+{
+    float max = 0;
+    for (unsigned j = 0; j < 256; j++)
+        max = fabsf(w[j]) > max ? fabsf(w[j]) : max;
+    return (double)max;
+}
+
 /* Rows of Q8_K_R8 and Q8_K_R16 from floats: of 256 weights w, the codes are
  * w * 127 / max to the nearest whole number, and the scale is max / 127. */
 static void check_encode_q8_k(int type)
@@ -255,11 +264,8 @@ static void check_encode_q8_k(int type)
         n_scales += !memcmp(back, apart + k * sizeof back, sizeof back);
         for (unsigned i = 0; i < NE0; i++) {
             const float *w = x + k * NE0 + i / 256 * 256;
-            double max = 0;
-            for (unsigned j = 0; j < 256; j++)
-                max = fmax(max, fabs((double)w[j]));
             const uint8_t *b = back + i / 32 * 34;
-            const double q = (int8_t)b[2 + i % 32], d = max / 127;
+            const double q = (int8_t)b[2 + i % 32], d = largest_of(w) / 127;
             /* 2^-11: the scale is an F16 */
             const double scale =
                 ldexp(1 + (b[0] + b[1] % 4 * 256) / 1024.0, b[1] / 4 - 15);

@@ -16,7 +16,8 @@ static const char *folder_of(const char *family)
 {
     static char path[4096];
     const char *top = getenv("srcdir");
-    snprintf(path, sizeof path, "%s/tests/family/%s", top ? top : ".", family);
+    snprintf(path, sizeof path, "%s/tests/family/%.63s", top ? top : ".",
+             family);
     return path;
 }
 
