@@ -168,7 +168,7 @@ static void check_long_path(void)
     bool made = true;
     snprintf(path[0], sizeof path[0], "%s", dir);
     for (int i = 0; i < DEPTH; i++) {
-        snprintf(path[i + 1], sizeof path[0], "%s/%060d", path[i], i);
+        snprintf(path[i + 1], sizeof path[0], "%.520s/%060d", path[i], i);
         made = made && gg_os_make_folder(path[i + 1]) == 0;
     }
     char file[700];
