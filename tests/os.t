@@ -27,7 +27,8 @@ headers='assert complex ctype errno fenv float inttypes iso646 limits locale mat
 kern_headers='immintrin arm_neon cpuid'
 
 # Functions that C11 does not have, or that mean something else on another
-# system: opening a stream, renaming and removing need names in UTF-8.
+# system: opening a stream, renaming and removing need names in UTF-8, and fmaf()
+# must round once.
 functions='open openat creat close read write pread pwrite preadv pwritev readv
     writev lseek fopen freopen fdopen fileno fseeko ftello tmpfile tmpnam remove
     rename renameat renameat2 link linkat symlink symlinkat readlink readlinkat
@@ -55,7 +56,7 @@ functions='open openat creat close read write pread pwrite preadv pwritev readv
     flockfile funlockfile getc_unlocked putc_unlocked
     setenv unsetenv putenv newlocale uselocale freelocale nl_langinfo
     dlopen dlsym dlclose dlerror getopt getopt_long basename dirname
-    regcomp regexec regfree socket connect syscall'
+    regcomp regexec regfree socket connect syscall fma fmaf'
 
 # Words of systems, in conditions of the preprocessor.
 systems='__linux|__gnu_linux|__APPLE__|__MACH__|_WIN32|_WIN64|__MINGW|__CYGWIN__|__FreeBSD__|__NetBSD__|__OpenBSD__|__DragonFly__|__unix|__GLIBC|_GNU_SOURCE|_POSIX|_SC_|_DARWIN|__ANDROID__|HAVE_[A-Z_]*(FCNTL|LINUX|SYS_|UNISTD)|HAVE_(COPY_FILE_RANGE|FALLOCATE|FLOCK|GETENTROPY|MADVISE|POSIX_|RENAMEAT|SCHED_|PTHREAD_)|MADV_|MAP_|O_[A-Z]+|RLIMIT|RENAME_|FICLONE|SYNC_FILE'
