@@ -91,6 +91,22 @@ AC_CACHE_CHECK([how $CC keeps sums of kernels in registers],
 gguf_kern_cflags="$gguf_kern_cflags $gguf_cv_unscheduled"
 ])
 
+# GGUF_ARM_NAMES: gguf_arm_v8 and gguf_arm_v82, flags for AArch64's versions 8.0
+# and 8.2, to which features are added. zig takes a processor in place of a
+# version, and gcc adds the features to a version alone.
+AC_DEFUN([GGUF_ARM_NAMES], [
+AC_CACHE_CHECK([whether $CC knows versions of AArch64],
+  [gguf_cv_arm_versions], [
+  gguf_cv_arm_versions=no
+  gguf_save_CFLAGS=$CFLAGS
+  CFLAGS="$CFLAGS -march=armv8.2-a+dotprod"
+  AC_COMPILE_IFELSE([AC_LANG_PROGRAM()], [gguf_cv_arm_versions=yes])
+  CFLAGS=$gguf_save_CFLAGS])
+gguf_arm_v8=-mcpu=generic gguf_arm_v82=-mcpu=generic
+AS_IF([test $gguf_cv_arm_versions = yes],
+  [gguf_arm_v8=-march=armv8-a gguf_arm_v82=-march=armv8.2-a])
+])
+
 # GGUF_SIMD: the levels that exist, one row each.
 AC_DEFUN([GGUF_SIMD], [
 AC_ARG_ENABLE([simd],
@@ -118,6 +134,7 @@ AS_CASE([$host_cpu], [aarch64|arm64*],
       return (int)_mm256_cvtss_f32(a);]], [avx2])])
 dnl AArch64 beyond NEON. The operands are volatile: a compiler would compute the
 dnl result of constants. 32-bit ARM has the header, too, and no kernels.
+GGUF_ARM_NAMES
 m4_pushdef([gguf_zero], [volatile int zero = 0;
       int32x4_t a = vdupq_n_s32(zero);
       const uint8x16_t b = vreinterpretq_u8_s32(a);])
@@ -126,20 +143,20 @@ m4_pushdef([gguf_arm], [[#ifndef __aarch64__
 #endif
 #include <arm_neon.h>
 ]])
-GGUF_CHECK_ISA([ARM_DOTPROD], [dotprod], [-march=armv8.2-a+dotprod],
+GGUF_CHECK_ISA([ARM_DOTPROD], [dotprod], [$gguf_arm_v82+dotprod],
   gguf_arm, gguf_zero [[
       a = vdotq_s32(a, vreinterpretq_s8_u8(b), vreinterpretq_s8_u8(b));
       return (int)vgetq_lane_s32(a, 0);]], [])
-GGUF_CHECK_ISA([ARM_I8MM], [i8mm], [-march=armv8.2-a+dotprod+i8mm],
+GGUF_CHECK_ISA([ARM_I8MM], [i8mm], [$gguf_arm_v82+dotprod+i8mm],
   gguf_arm, gguf_zero [[
       a = vusmmlaq_s32(a, b, vreinterpretq_s8_u8(b));
       return (int)vgetq_lane_s32(a, 0);]], [])
-GGUF_CHECK_ISA([ARM_BF16], [bf16], [-march=armv8.2-a+bf16],
+GGUF_CHECK_ISA([ARM_BF16], [bf16], [$gguf_arm_v82+bf16],
   gguf_arm, gguf_zero [[
       const bfloat16x8_t c = vreinterpretq_bf16_u8(b);
       const float32x4_t d = vbfmmlaq_f32(vcvtq_f32_s32(a), c, c);
       return (int)vgetq_lane_f32(d, 0);]], [])
-GGUF_CHECK_ISA([ARM_SHA2], [sha2], [-march=armv8-a+crypto],
+GGUF_CHECK_ISA([ARM_SHA2], [sha2], [$gguf_arm_v8+crypto],
   gguf_arm, gguf_zero [[
       const uint32x4_t c = vreinterpretq_u32_s32(a);
       a = vreinterpretq_s32_u32(vsha256su0q_u32(c, c));
