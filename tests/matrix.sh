@@ -77,7 +77,7 @@ coverage   | gcc   | -O1     | no  | --enable-debug --enable-coverage --enable-s
 tsan       | clang | -g1 -O1 | no  | --enable-tsan --enable-simd=native --disable-shared | check-threads GGUF_TEST_SAMPLE=11
 clang      | clang | -O2     | yes | --enable-debug --with-blas=auto --with-mpi=auto --disable-static | check-choices GGUF_TEST_SAMPLE=11
 big-endian | s390x-linux-gnu-gcc | -O2 | no | --host=s390x-linux-gnu --enable-debug --disable-shared CC_FOR_BUILD=cc | check-cross-bytes EMULATOR=qemu-s390x-static GGUF_TEST_SAMPLE=11
-aarch64    | aarch64-linux-gnu-gcc -static | -O2 | yes | --host=aarch64-linux-gnu --enable-debug --disable-shared --with-curl=no CC_FOR_BUILD=cc PKG_CONFIG_LIBDIR=deps/lib/pkgconfig | check-cross-kernels EMULATOR=qemu-aarch64-static GGUF_TEST_SAMPLE=11
+aarch64    | aarch64-linux-gnu-gcc | -O2 | yes | --host=aarch64-linux-gnu --enable-debug --disable-shared --with-curl=no CC_FOR_BUILD=cc PKG_CONFIG_LIBDIR=deps/lib/pkgconfig | check-cross-kernels LDFLAGS=-all-static EMULATOR=qemu-aarch64-static GGUF_TEST_SAMPLE=11
 tidy       | clang | -O1     | no  |                                                   | tidy
 32-bit     | gcc -m32 | -O3 -march=native | no | --enable-debug --disable-simd --disable-static | check-32-bit GGUF_TEST_SAMPLE=11
 no-tools   | gcc   | -O0     | yes | --enable-debug --enable-simd=native --disable-tools --disable-shared | check-valgrind
