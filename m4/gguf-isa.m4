@@ -91,10 +91,10 @@ AC_CACHE_CHECK([how $CC keeps sums of kernels in registers],
 gguf_kern_cflags="$gguf_kern_cflags $gguf_cv_unscheduled"
 ])
 
-# GGUF_ARM_NAMES: gguf_arm_v8 and gguf_arm_v82, flags for AArch64's versions 8.0
+# GGUF_ARM_FLAGS: gguf_arm_v8 and gguf_arm_v82, flags for AArch64's versions 8.0
 # and 8.2, to which features are added. zig takes a processor in place of a
 # version, and gcc adds the features to a version alone.
-AC_DEFUN([GGUF_ARM_NAMES], [
+AC_DEFUN([GGUF_ARM_FLAGS], [
 AC_CACHE_CHECK([whether $CC knows versions of AArch64],
   [gguf_cv_arm_versions], [
   gguf_cv_arm_versions=no
@@ -132,9 +132,9 @@ AS_CASE([$host_cpu], [aarch64|arm64*],
     [[#include <immintrin.h>
 ]], [[__m256 a = _mm256_setzero_ps(); a = _mm256_fmadd_ps(a, a, a);
       return (int)_mm256_cvtss_f32(a);]], [avx2])])
+GGUF_ARM_FLAGS
 dnl AArch64 beyond NEON. The operands are volatile: a compiler would compute the
 dnl result of constants. 32-bit ARM has the header, too, and no kernels.
-GGUF_ARM_NAMES
 m4_pushdef([gguf_zero], [volatile int zero = 0;
       int32x4_t a = vdupq_n_s32(zero);
       const uint8x16_t b = vreinterpretq_u8_s32(a);])

@@ -243,10 +243,14 @@ static GG_ALWAYS_INLINE void turn_and_add_mins(struct sums sums[PAIRS],
         sums[p] = by_vectors(sums[p]);
 }
 
-/* A block of 8 rows by n_pairs pairs of columns. The sums lie by columns if
- * n_scales is 1. w: the first of these rows; d:
- * their scales; x: the block of all columns; c: the first column. n_pairs,
- * n_scales and n_mins are constants. */
+/* A block of 8 rows by n_pairs pairs of columns. n_pairs, n_scales and n_mins
+ * are constants.
+ *
+ * w      weights of the first of these rows
+ * d      scales of the rows, then their minima
+ * x      the block of all columns
+ * c      the first column
+ * sums   are added to; lie by columns if n_scales is 1 */
 static GG_ALWAYS_INLINE void tile_block(const int8_t *w, const float *d,
                                         const int8_t *x, size_t c,
                                         struct sums sums[PAIRS], int n_pairs,
